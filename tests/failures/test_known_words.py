@@ -213,6 +213,16 @@ def test_a_traceback_of_a_source_tree_without_its_folder_is_known(tmp_path: Path
     assert "cut before its error" in first(text, tmp_path).title
 
 
+def test_weights_of_other_sizes_are_left_out_by_size(tmp_path: Path) -> None:
+    more = "{}\tsize mismatch for weight: copying a param with shape torch.Size([9, 9]) from"
+    missing = '\tMissing key(s) in state_dict: "bias".\n'
+    for said in ("", missing):
+        text = EAGER.format(f"{LOADING}\n{more.format(said)} checkpoint")
+        assert first(text, tmp_path).title.startswith("weights have other sizes")
+    text = EAGER.format(f"{LOADING}\n{missing}")
+    assert first(text, tmp_path).title.startswith("the weights are not those")
+
+
 def test_registers_that_are_too_few_are_not_an_old_ptxas(tmp_path: Path) -> None:
     head = "triton.runtime.errors.PTXASError: PTXAS error: Internal Triton PTX codegen error\n"
     text = head + "`ptxas` stderr:\nptxas fatal   : {}\nptxas fatal   : Ptx assembly aborted\n"

@@ -19,9 +19,11 @@ _ENVELOPE = re.compile(_PREFIX + rb'(\{"[^\n\r\x1b]*\n)')
 #: Where a line begins that is no payload, and the envelope that it is, whose newline is not taken;
 #: or a line of a payload that is looked at: what torch says of weights.
 _OUTSIDE = re.compile(
-    rb"\n(?!\t[^MU])(?:" + _PREFIX + rb'(\{"[^\n\r\x1b]*)(?=\n)|[^\t]|\t(?:Missing|Unexpected) key)'
+    rb"\n(?!\t[^MUs])(?:"
+    + _PREFIX
+    + rb'(\{"[^\n\r\x1b]*)(?=\n)|[^\t]|\t(?:Missing key|Unexpected key|size mismatch for))'
 )
-_TOLD = (b"\tMissing key", b"\tUnexpected key")
+_TOLD = (b"\tMissing key", b"\tUnexpected key", b"\tsize mismatch for")
 
 
 class Envelope(NamedTuple):

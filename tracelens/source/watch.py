@@ -30,8 +30,8 @@ MAX_HOT = 100_000
 #: Lines that are kept for what stands before them.
 MAX_LEAD = 2_000
 _TAB = ord("\t")
-#: What torch says below its error about the names of weights.
-_KEYS = (b"\tMissing key", b"\tUnexpected key")
+#: What torch says below its error about the names and sizes of weights.
+_KEYS = (b"\tMissing key", b"\tUnexpected key", b"\tsize mismatch for")
 #: Lines of an input that is looked at whole where nothing else is known of it.
 MAX_BRIEF = 80
 #: Bytes of a line; a line of JSON may hold a whole traceback.
