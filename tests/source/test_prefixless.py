@@ -99,7 +99,9 @@ def test_what_tells_no_rule_anything_is_named(text: str, tmp_path: Path) -> None
 
 def test_an_old_recompile_lists_its_guards(tmp_path: Path) -> None:
     report = _told(TUPLE, tmp_path)
-    assert [one.code for one in report.findings if one.code.startswith("RCP")] == ["RCP009"]
+    (found,) = [one for one in report.findings if one.code.startswith("RCP")]
+    assert found.code == "RCP009"
+    assert [(row.line, "___check_type_id" in row.text) for row in found.evidence] == [(1, True)]
     assert report.coverage.share == 1
 
 

@@ -93,6 +93,16 @@ class Recompiles(HeadedLog):
         return f"{found['head']}\n    triggered by the following guard failure(s):\n{told}"
 
     @classmethod
+    def parse(cls, text: str) -> tuple[Record, ...]:
+        """Return the recompile; all of it stands in the one line of torch 2.0 that lists guards."""
+        found = super().parse(text)
+        if not _LISTED.match(text):
+            return found
+        from tracelens.logs._payloads import moved  # noqa: PLC0415 -- it reads all kinds
+
+        return tuple(moved(one, lambda _: 0) for one in found)
+
+    @classmethod
     def frame_of(cls, text: str) -> str:
         """Return the id of the new entry: the next after those that did not fit."""
         entries = [match.groups() for match in _ENTRY.finditer(text)]
