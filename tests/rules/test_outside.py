@@ -46,7 +46,7 @@ FROM_OUTSIDE = {
     "compile-model",
     "warn-later", "register-fake", "register-patterns", "reorder-loops", "unspec-int",
     "in-library", "keep-caches", "raise-limit", "record-dynamic", "report", "own-code-object",
-    "trace-autograd", "unwrap",
+    "trace-autograd", "unwrap", "fused",
     # where to begin: the finding that is named has advice of its own
     "breaks-first", "causes-first", "worst-first",
 }  # fmt: skip

@@ -30,7 +30,7 @@ def told(events: list[Json], **header: object) -> dict[str, Finding]:
         ("aten::as_strided", "cpu_op", "views and allocation"),
         ("aten::empty_strided", "cpu_op", "views and allocation"),
         ("aten::reshape", "cpu_op", "views and allocation"),
-        ("aten::index_select", "cpu_op", "embedding"),
+        ("aten::index_select", "cpu_op", "indexing"),
         ("aten::tanh", "cpu_op", "elementwise"),
         ("aten::maximum", "cpu_op", "elementwise"),
         ("aten::max", "cpu_op", "reduction"),

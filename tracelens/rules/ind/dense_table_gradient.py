@@ -91,6 +91,7 @@ class DenseTableGradient(Rule):
             ),
             basis="tested",
             proof="tests/advice/IND029/sparse.py",
+            edits=True,
         ),
         Remedy(
             id="sparse-outside",
@@ -107,6 +108,7 @@ class DenseTableGradient(Rule):
             ),
             basis="tested",
             proof="tests/advice/IND029/sparse-outside.py",
+            edits=True,
         ),
         Remedy(
             id="fused",
