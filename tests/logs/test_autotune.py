@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.corpus import cases, log_of, needs_corpus
+from tracelens import analyze
 from tracelens.logs.autotune import Autotune, AutotuneTable, Gemm
 from tracelens.source import read
 
@@ -232,6 +233,20 @@ def test_tables_are_counted_whatever_carried_the_log() -> None:
         evidence, _ = read([log_of(case)])
         ranks = 2 if case.name.endswith("two_ranks") else 1
         assert evidence.table(AutotuneTable).count == 3 * ranks, case.name
+
+
+@pytest.mark.parametrize(("place", "said"), [(1, "then `triton"), (2, "the best of Triton's is")])
+def test_who_is_between_the_two_is_not_known(place: int, said: str, tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(
+        "Autotune Choices Stats:\n"
+        '{"num_choices": 17, "best_kernel": "bias_addmm", "best_time": 0.33, '
+        f'"best_triton_pos": {place}, "best_triton_time": 0.36, '
+        '"best_triton_kernel": "triton_mm_27"}\n'
+        "AUTOTUNE addmm(1024x3072, 1024x1024, 1024x3072)\n"
+    )
+    (found,) = [one for one in analyze(str(log)).findings if one.code == "TUN002"]
+    assert said in found.message
 
 
 def test_statistics_tell_the_two_best_where_no_row_is_printed() -> None:

@@ -212,8 +212,11 @@ def _told(table: AutotuneTable) -> str:
         others = f"the other {failed} did not run" if failed else "alone"
         return f"{label(table)}: `{best.kernel}`, {length(best.ms)}, {others}"
     ratio = f", {table.lead:.3g} times as long" if table.lead is not None else ""
+    # Statistics alone do not name who is between the winner and the best of Triton's.
+    between = table.stats is not None and (table.stats.best_triton_pos or 0) >= len(table.choices)
+    then = "the best of Triton's is" if between else "then"
     return (
-        f"{label(table)}: `{best.kernel}` {length(best.ms)}, then `{second.kernel}` "
+        f"{label(table)}: `{best.kernel}` {length(best.ms)}, {then} `{second.kernel}` "
         f"{length(second.ms)}{ratio}"
     )
 
