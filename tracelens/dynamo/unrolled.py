@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from itertools import takewhile
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens.dynamo import user_code
 from tracelens.evidence import Table
-from tracelens.logs.graph_code import FxGraph, Origin
+
+if TYPE_CHECKING:
+    from tracelens.logs.graph_code import FxGraph, Origin
 
 __all__ = ["Unrolled", "unrolled"]
 

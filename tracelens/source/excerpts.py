@@ -42,7 +42,8 @@ def hand_over_excerpts(watch: Watch, name: str, lines: int, evidence: Evidence) 
     if lines <= MAX_BRIEF:
         if not of_torch and _hand_over_lone(watch, name, evidence):
             return
-        excerpts = excerpts or [Excerpt(watch.brief)]
+        if not excerpts and (watch.hot or not of_torch):
+            excerpts = [Excerpt(watch.brief)]
     if not excerpts or not excerpts[0].lines:
         return
     from tracelens.failures.reading import told  # noqa: PLC0415 -- costly, seldom needed
