@@ -152,6 +152,25 @@ def test_gradients_that_are_copied_back_from_buckets(
     assert ("torch.compile(model)" in codes) is not views
 
 
+def waits(operator: str, call: str, copied: str = "") -> list[Json]:
+    """Return six steps of ten waits each, and a kernel half a millisecond after each of them."""
+    events: list[Json] = []
+    for k in range(60):
+        at = 1000.0 * k
+        if k % 10 == 0:
+            events.append(span("user_annotation", f"ProfilerStep#{k // 10}", at, 10_000.0))
+        if operator:
+            events.append(op(operator, at, 20.0))
+        events.append(span("cuda_runtime", call, at + 5, 10.0, args={"correlation": k}))
+        if copied:
+            events.append(copy(copied, at + 4, 2.0, 256))
+        events += [
+            span("cuda_runtime", "cudaLaunchKernel", at + 495, 4.0, args={"correlation": 100 + k}),
+            {**kernel("gemm", at + 500, 500.0), "args": {"correlation": 100 + k}},
+        ]
+    return events
+
+
 @pytest.mark.parametrize(
     ("name", "reads", "advice"),
     [
@@ -163,19 +182,7 @@ def test_gradients_that_are_copied_back_from_buckets(
 def test_waits_for_copies_are_no_reading(
     tmp_path: Path, name: str, reads: bool, advice: list[str]
 ) -> None:
-    events: list[Json] = []
-    for k in range(60):
-        at = 1000.0 * k
-        if k % 10 == 0:
-            events.append(span("user_annotation", f"ProfilerStep#{k // 10}", at, 10_000.0))
-        if reads:
-            events.append(op("aten::_local_scalar_dense", at, 20.0))
-        events += [
-            span("cuda_runtime", "cudaStreamSynchronize", at + 5, 10.0, args={"correlation": k}),
-            copy(name, at + 4, 2.0, 256),
-            span("cuda_runtime", "cudaLaunchKernel", at + 495, 4.0, args={"correlation": 100 + k}),
-            {**kernel("gemm", at + 500, 500.0), "args": {"correlation": 100 + k}},
-        ]
+    events = waits("aten::_local_scalar_dense" if reads else "", "cudaStreamSynchronize", name)
     (found,) = [f for f in analyzed(tmp_path, events).findings if f.code == "TRC006"]
     assert [each.id for each in found.advice] == advice
     # to pin what is about to be copied takes as long as the copy that waits
@@ -195,18 +202,7 @@ def test_advice_fits_what_is_waited_for(
     tmp_path: Path, operator: str, call: str, advice: list[str]
 ) -> None:
     """Ten times a step the device has nothing to do for half a millisecond."""
-    events: list[Json] = []
-    for k in range(60):
-        at = 1000.0 * k
-        if k % 10 == 0:
-            events.append(span("user_annotation", f"ProfilerStep#{k // 10}", at, 10_000.0))
-        if operator:
-            events.append(op(operator, at, 20.0))
-        events += [
-            span("cuda_runtime", call, at + 5, 10.0, args={"correlation": k}),
-            span("cuda_runtime", "cudaLaunchKernel", at + 495, 4.0, args={"correlation": 100 + k}),
-            {**kernel("gemm", at + 500, 500.0), "args": {"correlation": 100 + k}},
-        ]
+    events = waits(operator, call)
     (found,) = [f for f in analyzed(tmp_path, events).findings if f.code == "TRC006"]
     assert [each.id for each in found.advice] == advice
 

@@ -12,6 +12,7 @@ from pydantic import BeforeValidator
 from tracelens import grammars
 from tracelens.instances import alike
 from tracelens.logs import HeadedLog, Record
+from tracelens.logs._stack import StackFrame
 from tracelens.logs._text import Sizes
 
 __all__ = [
@@ -91,6 +92,11 @@ class Origin(Record):
     code: str = ""
     #: Not empty where it is the line of the forward that a backward statement belongs to.
     backward: Unquoted = ""
+
+    @property
+    def frame(self) -> StackFrame:
+        """The line as stacks have it."""
+        return StackFrame(file=self.file, line=self.line, function=self.function, code=self.code)
 
 
 class Node(Record):

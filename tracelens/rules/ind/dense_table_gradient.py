@@ -8,7 +8,6 @@ from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.tables import Trained, trained_densely
-from tracelens.logs._stack import StackFrame
 from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.output_code import OutputModule
 from tracelens.remedies import Remedy
@@ -139,14 +138,6 @@ class DenseTableGradient(Rule):
             indices=sum(one.indices for one in tables),
             several=any(len(one.lookups) > 1 for one in tables),
         )
-        origin = first.origin
-        frame = (
-            StackFrame(
-                file=origin.file, line=origin.line, function=origin.function, code=origin.code
-            )
-            if origin
-            else None
-        )
         return self.finding(
             str(len(tables)),
             title=f"{plural(len(tables), 'embedding table')} of {size(data.bytes)} "
@@ -155,7 +146,7 @@ class DenseTableGradient(Rule):
             "has them all: the backward graph fills it with zeros, and the optimizer walks it, the "
             "table and its moments.",
             count=len(tables),
-            where=user_code.where(frame),
+            where=user_code.where(first.origin.frame if first.origin else None),
             evidence=[
                 one.seen.quote(f"{one.rows:,} rows, {size(one.bytes)}", at=one.line)
                 for one in tables[:MAX_QUOTED]

@@ -8,7 +8,6 @@ from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.doubles import Doubles, doubles
-from tracelens.logs._stack import StackFrame
 from tracelens.logs.graph_code import FxGraph
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
@@ -165,14 +164,6 @@ class DoublePrecision(Rule):
             if first.is_converted
             else "Its inputs come in as float64"
         )
-        origin = first.origin
-        frame = (
-            StackFrame(
-                file=origin.file, line=origin.line, function=origin.function, code=origin.code
-            )
-            if origin
-            else None
-        )
         return self.finding(
             "converted" if first.is_converted else "given",
             title="a compiled function computes in float64",
@@ -181,7 +172,7 @@ class DoublePrecision(Rule):
             "oneDNN.",
             severity=Severity.WARNING if first.is_converted else Severity.INFO,
             confidence=Confidence.MEDIUM,
-            where=user_code.where(frame),
+            where=user_code.where(first.origin.frame if first.origin else None),
             evidence=[
                 first.seen.quote(
                     "makes float64 of it" if first.is_converted else "the largest", at=first.line

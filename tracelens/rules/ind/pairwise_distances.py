@@ -8,7 +8,6 @@ from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.distances import Distances, distances
-from tracelens.logs._stack import StackFrame
 from tracelens.logs.graph_code import FxGraph
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
@@ -156,13 +155,6 @@ class PairwiseDistances(Rule):
             is_scaled=first.is_scaled,
         )
         origin, size = first.origin, "x".join(map(str, first.size))
-        frame = (
-            StackFrame(
-                file=origin.file, line=origin.line, function=origin.function, code=origin.code
-            )
-            if origin
-            else None
-        )
         return self.finding(
             *((origin.file, origin.function) if origin else (size,)),
             title="distances of all pairs are computed from a broadcast difference",
@@ -171,7 +163,7 @@ class PairwiseDistances(Rule):
             "sums several times as fast; where distances are far smaller than the norms of the "
             "points, with fewer digits.",
             severity=Severity.WARNING if first.elements >= LARGE else Severity.INFO,
-            where=user_code.where(frame),
+            where=user_code.where(origin.frame if origin else None),
             evidence=[
                 first.seen.quote("the difference", at=first.line(first.difference)),
                 first.seen.quote("its sum", at=first.line(first.total)),
