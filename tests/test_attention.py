@@ -149,6 +149,21 @@ def test_another_kernel_may_lie_before_the_second_product() -> None:
     assert one.last.code.text.startswith("extern_kernels.bmm(buf3")
 
 
+@pytest.mark.parametrize(
+    ("mixed", "is_it"),
+    [
+        ("buf3 = extern_kernels.convolution(buf1, arg2_1, stride=(1,))", False),
+        ("extern_kernels.mm(buf1, arg2_1, out=buf3)", False),
+        ("cpp_fused_clone_3(buf1, buf3)", True),
+    ],
+)
+def test_heads_that_talk_after_the_softmax_are_no_fused_attention(mixed: str, is_it: bool) -> None:
+    """Their weights are mixed before the second product: followed, the advice computed others."""
+    lines = [FIRST, "cpp_fused__softmax_mul_0(buf0, buf1)", mixed]
+    last = ["extern_kernels.bmm(buf3, arg1_1, out=buf2)", "return (buf2, )"]
+    assert bool(found(*lines, *last, inputs="arg0_1, arg1_1, arg2_1")) is is_it
+
+
 def test_products_may_be_templates() -> None:
     assert found(
         "cpp_fused_bmm_5(arg0_1, buf0)",

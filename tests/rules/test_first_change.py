@@ -61,3 +61,13 @@ def test_a_later_recompile_whose_reasons_are_cut_off_leaves_it_open(tmp_path: Pa
     log.write_text(recompiled)
     (found,) = [one for one in analyze(str(log)).findings if one.code == "RCP003"]
     assert found.severity is Severity.NONE
+
+
+def test_a_part_of_an_object_that_the_entry_holds_is_no_symbol(tmp_path: Path) -> None:
+    """Neither ``dynamic=True`` nor further values fit what a line of code needs."""
+    log = tmp_path / "run.log"
+    for size, advised in (("None", ["nothing"]), ("5", ["pad"])):
+        text = LOG.format(size=size).replace("'ids'", "'args[0]'")
+        log.write_text(text.replace("L['args[0]']", "L['args'][0]"))
+        (found,) = [one for one in analyze(str(log)).findings if one.code == "RCP003"]
+        assert [one.id for one in found.advice] == advised

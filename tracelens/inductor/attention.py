@@ -150,6 +150,18 @@ def _is_product(module: OutputModule, step: Step) -> bool:
     return kernel is not None and kernel.is_template and "bmm" in kernel.kernel
 
 
+def _mixes(module: OutputModule, step: Step) -> bool:
+    """Whether a product or a convolution makes others of the weights, as talking heads do.
+
+    No fused attention computes that.
+    """
+    code = step.code
+    if isinstance(code, ExternCall):
+        return code.op in _ANY_PRODUCT or "convolution" in code.op
+    kernel = module.kernels.get(code.kernel) if isinstance(code, KernelCall) else None
+    return kernel is not None and kernel.is_template
+
+
 def _softmax(module: OutputModule, step: Step) -> KernelDef | None:
     kernel = module.kernels.get(step.code.kernel) if isinstance(step.code, KernelCall) else None
     if kernel is None or kernel.is_template or "softmax" not in kernel.fused:
@@ -237,7 +249,7 @@ def _product_after(
         if _is_product(module, reader):
             return reader, result
     if hops:
-        for reader, _ in reads:
+        for reader in (one for one, _ in reads if not _mixes(module, one)):
             found = _product_after(module, flow, flow.results(reader), hops - 1)
             if found[0] is not None:
                 return found

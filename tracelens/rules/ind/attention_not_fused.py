@@ -86,6 +86,8 @@ class AttentionNotFused(Rule):
     queries, as relative positions are, and trained on a CPU is a note.
     Scores that are capped with tanh have no fused CPU kernel: flex_attention was measured at 1.1 to
     1.6 times the time there (torch 2.13), and raises in training: a note.
+    Talking heads, whose weights a convolution or a product mixes before the second product, are not
+    told: no fused kernel computes that.
     A mixture of experts that normalizes one matrix of scores twice (dispatch and combine) is no
     attention, and is not told; nor is a softmax over another dimension than the one that the second
     product sums over, as slots do that compete for inputs. Values of another size per head than the

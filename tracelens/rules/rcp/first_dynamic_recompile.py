@@ -193,18 +193,24 @@ class FirstDynamicRecompile(RecompileRule):
         Remedy(
             "compile-dynamic",
             "Compile with dynamic=True: sizes and numbers are symbols from the first call on.",
-            when="a number, or a part of an object, whose recompiles took most of the compile time",
-            applies=lambda data: data.is_heavy and (not data.is_variable or data.dimension is None),
+            when="a number, or a part of an object, that the new entry does not hold, and whose "
+            "recompiles took most of the compile time",
+            applies=lambda data: (
+                data.is_heavy
+                and not data.is_constant
+                and (not data.is_variable or data.dimension is None)
+            ),
             code="torch.compile(model, dynamic=True)",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
         ),
         Remedy(
             "nothing",
             "Nothing: further values fit the entry.",
-            when="a number, or a part of an object, where its recompiles took little time",
+            when="a number, or a part of an object, that is a symbol in the new entry, where its "
+            "recompiles took little time",
             applies=lambda data: (
                 (not data.is_variable or data.dimension is None)
-                and not (data.is_heavy or data.is_followed)
+                and not (data.is_heavy or data.is_followed or data.is_constant)
             ),
             basis="untestable",
             proof="there is nothing to apply",
