@@ -203,7 +203,7 @@ PHRASES = (
     ),
     Phrase(
         "nccl-error",
-        r"NCCLerrorin:(?:.{0,300}?(?P<nccl>unhandled\w{2,12}error|invalidusage|invalidargument|internalerror"
+        r"NCCLerror(?:in)?:(?:.{0,300}?(?P<nccl>unhandled\w{2,12}error|invalidusage|invalidargument|internalerror"
         r"|remoteprocessexited))?",
     ),
     Phrase(

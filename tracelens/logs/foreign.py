@@ -74,7 +74,8 @@ class Foreign(Log):
         r"| {2,8}Section: (?:GPU Speed|Memory Workload|Compute Workload|Occupancy|Launch Stat"
         r"|Scheduler Stat|Warp State|Instruction Stat|Source Count)"
         r"| {0,8}triton_(?:poi|red|per|tem|for)_\w{1,200} \(\d{1,9}, \d{1,9}, \d{1,9}\)x\(\d{1,5}, "
-        r"|(?:[\w.-]{1,60}:\d{1,9}:\d{1,9} \[\d{1,3}\] )?NCCL WARN "
+        r"|(?:[\w.-]{1,60}:\d{1,9}:\d{1,9} \[\d{1,3}\] )?"
+        r"(?:[\w./]{1,60}\.\w{1,3}:\d{1,6} )?NCCL WARN "
         # oneDNN's own script that sums its lines up.
         r"|prim_kind {2,20}\w{2,20} {2,40}(?:\w{2,20} {2,20})?ncalls {2,20}time\(ms\)"
         r"|(?:%s )?CompilationMetrics\(compile_id=|\{['\"]compile_id['\"]: ['\"]"

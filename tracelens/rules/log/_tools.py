@@ -10,7 +10,7 @@ from tracelens.rules.log._sums import SUMS
 from tracelens.rules.log._sums import title as of_sums
 from tracelens.words import length, number
 
-__all__ = ["TOOLS", "more", "title", "waiting"]
+__all__ = ["TOOLS", "instead", "more", "title"]
 
 #: Tool -> what was seen, what it means, and where to go.
 TOOLS = {
@@ -102,6 +102,7 @@ TOOLS = {
     **SUMS,
 }
 _WARN = re.compile(r"NCCL WARN (?P<said>[^\n]{1,160})")
+_UNREACHED = re.compile(r"NCCL WARN [^\n]{0,60}(?:Connect to|connect|Connection|socket)")
 _BUSY = re.compile(r"Percent of time when GPU is busy: (?P<share>\d{1,3}(?:\.\d{1,4})?) ?%")
 _MODEL = re.compile(
     r"(?m)^\"?(?:cuda|cpu|xpu|mps)\"?,(?P<name>[^,\n]{1,120}),\d{1,9},"
@@ -134,8 +135,16 @@ def more(tool: str, texts: Iterable[str]) -> str:
     )
 
 
-def waiting(tool: str, texts: Iterable[str]) -> Advice | None:
-    """Return what helps a device that waits for the host; None where none is known to."""
+def instead(tool: str, texts: Iterable[str]) -> Advice | None:
+    """Return what helps more than the tool's own advice, where what it printed tells."""
+    if tool == "nccl" and _UNREACHED.search("\n".join(texts)):
+        return Advice(
+            id="interface",
+            text="The ranks cannot reach each other over the network that NCCL chose: name the "
+            "interface that all hosts share (`ip addr` lists them).",
+            env="NCCL_SOCKET_IFNAME=eth0 NCCL_DEBUG=INFO",
+            basis="source",
+        )
     if not _waits(tool, texts):
         return None
     return Advice(
