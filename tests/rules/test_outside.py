@@ -256,6 +256,14 @@ def test_a_number_of_chunks_is_no_condition_of_two_sides(
         ("((8 + (-1)*(x.size()[2] % 8)) % 8) <= 0", "Pad dimension 2 of `x` to a multiple of 8"),
         ("(8*(x.size()[0] // 8)) == x.size()[0]", "Pad dimension 0 of `x` to a multiple of 8"),
         ("(8*math.ceil(x.size()[0] / 8)) == x.size()[0]", "Pad dimension 0 of `x` to a multiple"),
+        (
+            "(32*x.size()[1]) == (64*(x.size()[1] // 2))",
+            "Pad dimension 1 of `x` to a multiple of 2",
+        ),
+        (
+            "(32*x.size()[1]) != (64*(x.size()[1] // 2))",
+            "Pad dimension 1 of `x` to a multiple of 2",
+        ),
         ("(((-1) + x.size()[0]) % 8) != 0", "so that `(-1) + x.size()[0]` is a multiple of 8"),
         ("(L['x'].size()[1] % 4) == 0", "Pad dimension 1 of `x` to a multiple of 4"),
     ],
@@ -283,6 +291,8 @@ def test_the_other_sizes_of_a_line_are_padded_too(tmp_path: Path) -> None:
         "((x.size()[0] % 8) % 4) == 0",
         "((x.size()[0] + (x.size()[0] % 8)) % 8) == 0",
         "(8*(x.size()[0] // 4)) == x.size()[0]",
+        "(32*x.size()[1]) == (48*(x.size()[1] // 2))",
+        "(32*x.size()[1]) == (64*(x.size()[0] // 2))",
         "(x.size()[0] % 8) == x.size()[1]",
     ],
 )

@@ -66,6 +66,8 @@ def cause_of(check: object, hint: str = "") -> Cause:
 @cause_of.register
 def _(check: Expression, hint: str = "") -> Cause:
     del hint
+    if relations := check.relations:
+        return Cause("RCP023", f"`{relations[0].left}`", str(check))
     return Cause("", f"`{check}`")
 
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from tracelens.logs.recompiles import (
     Check,
+    Expression,
     GlobalState,
     GuardFailure,
     RangeCheck,
@@ -21,7 +22,15 @@ from tracelens.logs.recompiles import (
     ValueCheck,
 )
 
-__all__ = ["Variants", "is_integer", "is_parameter", "is_size", "is_special", "subject_of"]
+__all__ = [
+    "Variants",
+    "is_condition",
+    "is_integer",
+    "is_parameter",
+    "is_size",
+    "is_special",
+    "subject_of",
+]
 
 #: Sizes and numbers for which Dynamo compiles an entry of its own, by design.
 SPECIAL = frozenset({"0", "1"})
@@ -84,6 +93,13 @@ def is_size(check: Check | None) -> bool:
     return is_mismatch and not is_parameter(check)
 
 
+def is_condition(check: Check | None) -> bool:
+    """Whether ``check`` is a condition on symbolic sizes or numbers, or several that are joined."""
+    if isinstance(check, Expression):
+        return bool(check.relations)
+    return isinstance(check, RangeCheck | Relation)
+
+
 def is_integer(check: Check | None) -> bool:
     """Whether ``check`` is about a Python integer, which can be made dynamic."""
     return isinstance(check, ValueCheck) and check.integer is not None and check.operator == "=="
@@ -108,7 +124,7 @@ def subject_of(check: Check | None) -> tuple[str, int | None]:
 
 
 def _can_be_dynamic(check: Check | None) -> bool:
-    return is_size(check) or is_integer(check) or isinstance(check, RangeCheck | Relation)
+    return is_size(check) or is_integer(check) or is_condition(check)
 
 
 def _rank(failure: GuardFailure) -> tuple[bool, bool, bool, bool, int]:

@@ -6,6 +6,7 @@ Two spellings of names occur, ``L['x'].shape`` up to torch 2.6 and ``x.shape`` f
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar, Literal
 
 from pydantic import ConfigDict
@@ -32,6 +33,9 @@ __all__ = [
 ]
 
 
+#: What joins conditions, and one condition: two terms and what compares them.
+_JOINED = re.compile(r" (?:and|or) ")
+_COMPARED = re.compile(r"([^<>=!\n]{1,400}) (<=|>=|==|!=|<|>) ([^<>=!\n]{1,400})")
 #: Dimensions of a tensor, as they are printed; torch allows 64.
 _INDICES = frozenset(map(str, range(64)))
 
@@ -260,8 +264,27 @@ class Expression(_Check):
 
     text: str
 
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        """The conditions that it joins: ``a % 4 == 0 and b < c``; empty where one is none."""
+        parts = [_whole(part) for part in _JOINED.split(self.text)]
+        found = [_COMPARED.fullmatch(part) for part in parts]
+        if len(parts) == 1 or not all(found):
+            return ()
+        return tuple(Relation(left=one[1], comparison=one[2], right=one[3]) for one in found if one)
+
     def __str__(self) -> str:
         return self.text
+
+
+def _whole(part: str) -> str:
+    """Return one of several conditions without the brackets that hold it, or more than it."""
+    opened = part.count("(") - part.count(")")
+    part = part[opened:] if opened > 0 and part.startswith("(" * opened) else part
+    part = part[:opened] if opened < 0 and part.endswith(")" * -opened) else part
+    inner = part[1:-1]
+    is_held = part.startswith("(") and part.endswith(")") and _COMPARED.fullmatch(inner)
+    return inner if is_held and inner.find("(") <= inner.find(")") else part
 
 
 Check = (

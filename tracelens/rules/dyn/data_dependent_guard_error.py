@@ -29,9 +29,21 @@ OWN = 2
 #: The condition, and the line that asks, as every form of the message names them.
 _CONDITION = re.compile(r"data-dependent expression (.{1,300}?)(?: \(unhinted: |\. |\n|$)")
 _CAUSED = re.compile(r"Caused by: ([^\n#]{1,200}?) *(?:#|\n|$)")
+#: How torch names a number that it does not know.
+_SYMBOL = re.compile(r"\b(?:u|zuf)\d{1,6}\b")
 #: A branch on one comparison: with ``and`` or ``not`` in it, Python itself asks for the truth.
 _BRANCH = re.compile(r"(?P<word>if|elif) (?P<condition>[^:]*[<>=!][^:]*):")
 _ASKS = re.compile(r"\b(?:and|or|not|in|is|if)\b")
+_SIGN = re.compile(r"[<>]=?|==|!=")
+#: How torch writes a comparison, whichever side the number is on.
+_WRITTEN = {
+    "==": ("Eq(",),
+    "!=": ("Ne(",),
+    "<": (" < ", " > "),
+    ">": (" > ", " < "),
+    "<=": (" <= ", " >= "),
+    ">=": (" >= ", " <= "),
+}
 
 
 class DataDependentData(FindingData):
@@ -51,12 +63,27 @@ class DataDependentData(FindingData):
     ended_program: bool = False
 
     @property
-    def branch(self) -> str:
-        """The branch with the same condition, for which "not known" is no; empty without one."""
+    def condition(self) -> str:
+        """The condition as the program writes it, ``n > 4``; empty where the line is no branch."""
         found = _BRANCH.fullmatch(self.code)
         if found is None or _ASKS.search(found["condition"]):
             return ""
-        return f"{found['word']} guard_or_false({found['condition']}):"
+        return found["condition"] if _is_same(found["condition"], self.expression) else ""
+
+    @property
+    def branch(self) -> str:
+        """The branch with the same condition, for which "not known" is no; empty without one."""
+        word = self.code.partition(" ")[0]
+        return f"{word} guard_or_false({self.condition}):" if self.condition else ""
+
+    @property
+    def asked(self) -> str:
+        """What could not be decided, in words of the program where its line has them."""
+        if self.condition:
+            return f"`{self.condition}`"
+        if self.expression.startswith("a "):
+            return self.expression
+        return f"a condition on a tensor's values (`{self.expression}`)"
 
 
 class DataDependentGuardError(Rule):
@@ -111,11 +138,14 @@ class DataDependentGuardError(Rule):
         Remedy(
             "check",
             lambda data: (
-                f"If it is known whether `{data.expression}` holds, say so before the "
-                "line, with `torch._check` on the number that the tensor gives."
+                "If it always holds, say so before the line."
+                if data.condition
+                else "If it is known whether the condition holds, say so before the line, with "
+                "`torch._check` on the number that the tensor gives."
             ),
             when="torch proposes no checks",
             applies=lambda data: not data.proposed,
+            code=lambda data: f"torch._check({data.condition})" if data.condition else None,
             since="2.2",
             basis="tested",
             proof="tests/advice/DYN001/check.py",
@@ -182,9 +212,8 @@ class DataDependentGuardError(Rule):
             data.expression,
             ending.file,
             data.code,
-            title=f"{_named(data)} cannot be decided while compiling",
-            message="The symbols u0, u1, ... stand for numbers that come out of tensors, and are "
-            f"only known when the graph runs. Compiling needed to know {_named(data)}.",
+            title=f"{data.asked} cannot be decided while compiling",
+            message=_told(data),
             severity=Severity.ERROR if ending.ended else self.severity,
             where=Where(file=ending.file, line=ending.line) if ending.file else None,
             evidence=[seen.quote(at=ending.at)],
@@ -215,13 +244,12 @@ class DataDependentGuardError(Rule):
         if ended and not data.went_on:
             data = data.model_copy(update={"ended_program": True})
         grave = Severity.ERROR if data.ended_program else self.severity
-        at = f" at `{code}`" if code else ""
+        at = f" at `{code}`" if code and not data.condition else ""
         end = " The program went on: the log shows later compilations." if data.went_on else ""
         return self.finding(
             *key,
-            title=f"`{expression}` cannot be decided while compiling{at}",
-            message=f"The symbols u0, u1, ... stand for numbers that come out of tensors, and are "
-            f"only known when the graph runs. Compiling needed to know `{expression}`.{end}",
+            title=f"{data.asked} cannot be decided while compiling{at}",
+            message=_told(data) + end,
             severity=Severity.INFO if data.went_on else grave,
             count=sum(row.count for row in rows),
             where=user_code.where(line),
@@ -231,8 +259,26 @@ class DataDependentGuardError(Rule):
         )
 
 
-def _named(data: DataDependentData) -> str:
-    return data.expression if data.expression.startswith("a ") else f"`{data.expression}`"
+def _is_same(condition: str, expression: str) -> bool:
+    """Whether torch asked for the branch itself, and not for something that its line computes."""
+    found = _SIGN.search(condition)
+    if found is None:
+        return False
+    number = condition[found.end() :].strip()
+    if number.isdecimal() and not re.search(rf"\b{number}\b", expression):
+        return False
+    return any(one in expression for one in _WRITTEN[found[0]])
+
+
+def _told(data: DataDependentData) -> str:
+    """Say what compiling needed to know, and what the names in it are that no program has."""
+    needed = f"Compiling needed to know {data.asked}, which is only known when the graph runs."
+    names = " and ".join(f"`{name}`" for name in dict.fromkeys(_SYMBOL.findall(data.expression)))
+    if not names:
+        return needed
+    verb = "are numbers" if " and " in names else "is a number"
+    written = f"Torch writes it `{data.expression}`: " if data.condition else ""
+    return f"{needed} {written}{names} {verb} out of a tensor."
 
 
 def _went_on(last: Seen[Failure], frames: Table[Frame]) -> bool:
@@ -271,5 +317,5 @@ def _proposed(failure: Failure) -> tuple[str, ...]:
         f"{CHECK}{rest}"
         for detail in failure.details
         for _, check, rest in [detail.partition(CHECK)]
-        if check and detail[:1].isdecimal()
+        if check and detail[:1].isdecimal() and not _SYMBOL.search(rest)
     )

@@ -10,6 +10,7 @@ from tracelens.logs.recompiles import (
     Aliasing,
     Check,
     Deallocated,
+    Expression,
     GlobalState,
     IdentityCheck,
     KeysCheck,
@@ -244,8 +245,13 @@ def _on(
 
 
 def guards_of(checks: Iterable[Check | None]) -> tuple[Guard, ...]:
-    """Return the guards of recompiles, in order."""
-    return tuple(guard_of(check) for check in checks if check is not None)
+    """Return the guards of recompiles, in order: each of the conditions that one joins."""
+    parts = (each for check in checks if check is not None for each in _parts(check))
+    return tuple(guard_of(check) for check in parts)
+
+
+def _parts(check: Check) -> tuple[Check, ...]:
+    return (isinstance(check, Expression) and check.relations) or (check,)
 
 
 class RecompileRule(Rule):

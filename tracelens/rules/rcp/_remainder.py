@@ -20,6 +20,8 @@ _ROUNDED = re.compile(
 )
 
 
+#: ``(32*x.size()[1]) == (64*(x.size()[1] // 2))``: rows of 32 in pairs.
+_TIMES = re.compile(r"\(?(?P<factor>\d{1,9})\*(?P<what>[^ ()*]{1,160}\.size\(\)\[\d\])\)?")
 #: ``4 + 4*((x.size()[0] - 1) // 4) == x.size()[0]``: it holds for multiples of 4.
 _ONE_LESS = re.compile(
     r"\(?(?P<more>\d{1,9}) \+ (?P<factor>\d{1,9})\*"
@@ -59,12 +61,25 @@ def padded(found: Sequence[Multiple]) -> str:
 
 
 def _multiple(left: str, right: str) -> Multiple | None:
+    return _of_rounded(left, right) or _of_remainder(left, right)
+
+
+def _of_rounded(left: str, right: str) -> Multiple | None:
+    """Return what a size that equals its own multiple below, or above, is a multiple of."""
+    times, whole = _TIMES.fullmatch(left), _ROUNDED.fullmatch(right)
+    if times and whole and times["what"] == whole["what"]:
+        same = int(times["factor"]) * int(whole["divisor"]) == int(whole["factor"])
+        return Multiple(whole["what"], whole["divisor"]) if same else None
     rounded = _ROUNDED.fullmatch(left)
     if rounded and rounded["factor"] == rounded["divisor"] and rounded["what"] == right:
         return Multiple(right, rounded["divisor"])
     less = _ONE_LESS.fullmatch(left)
     if less and less["factor"] == less["divisor"] == less["more"] and less["what"] == right:
         return Multiple(right, less["divisor"])
+    return None
+
+
+def _of_remainder(left: str, right: str) -> Multiple | None:
     before, _, divisor = _bare(left).rpartition(" % ")
     if not (before and divisor.isdecimal() and right.isdecimal() and ".size()[" in before):
         return None

@@ -24,7 +24,9 @@ MIN_SHARE, MIN_MS = 0.5, 20_000.0
 #: In a short run they are worth a word from so many milliseconds on, where they took most of all
 #: compile time and are more than a warm-up: so many of one function, or one so many times as long
 #: as its first entry. Two recompiles that take what the first compilation took are neither.
-SHORT_MS, MORE, LONGER = 5_000.0, 3, 2.0
+SHORT_MS, MORE, DEARER = 5_000.0, 3, 1.5
+#: From so many times on, code for constant sizes is worth a thought.
+LONGER = 2.0
 #: Half is what one recompile takes beside the first compilation: from here on it is information.
 NOTE_SHARE = 0.3
 #: Part of all compile seconds from which one finding deserves to be told for them.
@@ -81,7 +83,8 @@ class Weight(NamedTuple):
             return ""
         if self.most >= MORE:
             return self._part(steps, frames, MIN_PART)
-        return self._part(steps, frames, NOTE_SHARE) if longer(steps, frames) else ""
+        dear = _beside(steps, frames) >= DEARER
+        return self._part(steps, frames, NOTE_SHARE) if dear else ""
 
     def _part(self, steps: Sequence[Step], frames: Table[Frame], least: float) -> str:
         ms = _taken(steps, frames, measured=self.is_measured)
@@ -96,8 +99,12 @@ def longer(steps: Sequence[Step], frames: Table[Frame]) -> float:
 
     Code for symbolic sizes can take several times as long to compile.
     """
-    most = max((beside_first(step, frames) for step in steps), default=0.0)
+    most = _beside(steps, frames)
     return most if most >= LONGER else 0.0
+
+
+def _beside(steps: Sequence[Step], frames: Table[Frame]) -> float:
+    return max((beside_first(step, frames) for step in steps), default=0.0)
 
 
 def _taken(steps: Sequence[Step], frames: Table[Frame], *, measured: bool) -> float:

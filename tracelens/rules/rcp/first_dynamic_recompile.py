@@ -121,7 +121,8 @@ class FirstDynamicRecompile(RecompileRule):
     least, it is a warning: that start-up time is spared by one line. Where this one took three
     tenths, and all of them 20 s, it is information, also by the clocks of a log. So it is in a
     short run, from 5 s on, where recompiles for sizes took half of all compile time and are more
-    than a warm-up: three of one function, or one that took twice as long as the first.
+    than a warm-up: three of one function, or one that took one and a half times as long as
+    the first.
 
     ## What to do
     Nothing. Where the seconds of the second compilation matter, mark the dimension dynamic before

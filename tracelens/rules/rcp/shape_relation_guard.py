@@ -7,21 +7,27 @@ from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.recompile_history import History, Step, histories
-from tracelens.dynamo.recompile_variants import is_special
+from tracelens.dynamo.recompile_variants import is_condition, is_size, is_special
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
 from tracelens.frames.compile_seconds import CompileSeconds
 from tracelens.frames.recompile_cost import cost_of
 from tracelens.logs.guards import GuardTree
-from tracelens.logs.recompiles import GuardFailure, RangeCheck, Recompile, Relation
+from tracelens.logs.recompiles import (
+    MAX_DIGITS,
+    Check,
+    GuardFailure,
+    RangeCheck,
+    Recompile,
+    TensorMismatch,
+)
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._data import (
     Function,
     RecompileData,
     RecompileRule,
-    guard_of,
     guards_of,
 )
 from tracelens.rules.rcp._remainder import multiples, padded
@@ -42,6 +48,8 @@ class RelationData(RecompileData):
     conditions: int = 1
     #: One value was equal to ever another number: the line needs the number itself.
     is_specialized: bool = False
+    #: The one call that failed it had fewer rows than the calls before.
+    is_smaller: bool = False
 
 
 def _is_multiple(data: RelationData) -> bool:
@@ -128,6 +136,15 @@ class ShapeRelationGuard(RecompileRule):
             proof="tests/advice/RCP023/pad-to-multiple.py",
         ),
         Remedy(
+            "drop-last",
+            "If that was the last batch of a data set, leave it out (`drop_last=True` of the "
+            "DataLoader), or pad it to the usual size.",
+            when="one recompile, for a first dimension that was smaller than before",
+            applies=lambda data: data.is_smaller,
+            basis="tested",
+            proof="tests/advice/RCP023/drop-last.py",
+        ),
+        Remedy(
             "branch-outside",
             "Take the branch before the compiled function is called: one function per side.",
             when="a line of your own branches on the size",
@@ -196,7 +213,7 @@ class ShapeRelationGuard(RecompileRule):
         groups: dict[tuple[object, ...], list[tuple[History, Step]]] = {}
         for history in histories(recompiles):
             for step in history.steps:
-                if not isinstance(step.check, RangeCheck | Relation) or is_special(step.check):
+                if not is_condition(step.check) or is_special(step.check):
                     continue
                 code = _line(step.failure) or str(step.check)
                 groups.setdefault((*history.definition, code), []).append((history, step))
@@ -255,24 +272,42 @@ def _data(cause: str, group: list[tuple[History, Step]], code: str) -> RelationD
         line=history.line,
         functions=tuple(Function(name=n, file=f, line=at) for n, f, at in names),
         code=code,
-        source=guard_of(first.check).name,
+        source=guards_of([first.check])[0].name,
         guards=guards_of(step.check for step in steps[:MAX_QUOTED]),
         recompiles=len(steps),
         conditions=max(1, len(_conditions(group))),
         is_specialized=_is_specialized(steps),
+        is_smaller=len(steps) == 1 and _is_smaller(first),
     )
+
+
+def _is_smaller(step: Step) -> bool:
+    """Whether the call had fewer rows: below a bound, or than an older entry was compiled for."""
+    return any(
+        check.dimension is not None and check.dimension[1] == 0 and check.high is None
+        if isinstance(check := failure.check, RangeCheck)
+        else is_size(check) and _shrank(check)
+        for failure in step.seen.record.failures
+    )
+
+
+def _shrank(check: Check | None) -> bool:
+    if not isinstance(check, TensorMismatch) or check.index != 0:
+        return False
+    sizes = check.actual, check.expected
+    known = all(one.isdecimal() and len(one) < MAX_DIGITS for one in sizes)
+    return known and 1 < int(check.actual) < int(check.expected)
 
 
 def _conditions(group: list[tuple[History, Step]]) -> set[str]:
     """Return what the line's conditions are on: each has two sides, and is one condition."""
     lines = {_line(step.failure) for _, step in group}
     return {
-        guard_of(failure.check).name
+        guard.name
         for _, step in group
         for failure in step.seen.record.failures
-        if isinstance(failure.check, RangeCheck | Relation)
-        and not is_special(failure.check)
-        and _line(failure) in lines
+        if is_condition(failure.check) and not is_special(failure.check) and _line(failure) in lines
+        for guard in guards_of([failure.check])
     }
 
 
@@ -288,7 +323,7 @@ def _short(step: Step, code: str) -> str:
 
 def _is_specialized(steps: list[Step]) -> bool:
     """Whether one value was compared with several numbers: each of them is compiled."""
-    guards = [guard_of(step.check) for step in steps if step.check is not None]
+    guards = guards_of(step.check for step in steps)
     return (
         len({guard.expected for guard in guards}) > 1
         and len({guard.name for guard in guards}) == 1

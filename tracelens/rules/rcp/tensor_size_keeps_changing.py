@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from tracelens.dynamo import user_code
 from tracelens.dynamo.layers import LayerShapes, serves_layers
 from tracelens.dynamo.recompile_history import Series, Step, histories, series, settles
-from tracelens.dynamo.recompile_variants import is_size
+from tracelens.dynamo.recompile_variants import is_condition, is_size
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.frames import Frame
 from tracelens.frames.compile_seconds import CompileSeconds
 from tracelens.frames.recompile_cost import cost_of
 from tracelens.logs.guards import GuardTree
-from tracelens.logs.recompiles import RangeCheck, Recompile, Relation, TensorMismatch
+from tracelens.logs.recompiles import Recompile, TensorMismatch
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
@@ -220,7 +220,7 @@ def _takes_turns(values: Series) -> bool:
 
 def _has_symbols(recompile: Recompile) -> bool:
     """Whether an entry was compiled for symbolic sizes: then nothing says dynamic=False."""
-    return any(isinstance(one.check, RangeCheck | Relation) for one in recompile.failures)
+    return any(is_condition(one.check) for one in recompile.failures)
 
 
 def _times(steps: list[Step], longest: Series) -> str:
