@@ -85,3 +85,20 @@ def test_an_older_entry_tells_that_the_batch_was_smaller(tmp_path: Path) -> None
 
     assert "drop-last" in advice(17)
     assert "drop-last" not in advice(65)
+
+
+@pytest.mark.parametrize(
+    "guard",
+    [
+        "3 <= x.size()[0]",
+        "tensor 'x' size mismatch at index 0. expected 4, actual 8",
+        "tensor 'x' size mismatch at index 0. expected 1, actual 8",
+    ],
+)
+def test_a_reason_alone_is_told_without_a_name(guard: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    reasons = f"    - 0/1: {guard}\n    - 0/0: k == 2\n"
+    path.write_text("    triggered by the following guard failure(s):\n" + reasons)
+    found = [one for one in analyze(str(path)).findings if one.code.startswith("RCP")]
+    assert found
+    assert not [one for one in found if "`?`" in one.title + one.message]

@@ -100,20 +100,14 @@ class Failure(Joined):
 
         user = about.user
         after = episode.after
+        said = " ".join((*about.chain, about.message))
+        found = stages.stage(about.cause, about.paths, said, about.message)
+        found = stages.backend_stage(found, about.chain, about.facts.get("backend", ""))
         return cls(
             cause=about.cause,
             stage=stages.own_stage(about.paths, about.message)
-            if about.own
-            else stages.backend_stage(
-                stages.stage(
-                    about.cause,
-                    about.paths,
-                    " ".join((*about.chain, about.message)),
-                    about.message,
-                ),
-                about.chain,
-                about.facts.get("backend", ""),
-            ),
+            if about.own or _is_eager(about, found)
+            else found,
             exception=about.chain[-1] if about.chain else "",
             chain=about.chain,
             message=about.message,
@@ -132,6 +126,11 @@ class Failure(Joined):
             at=about.at,
             platform=_platform(text),
         )
+
+
+def _is_eager(about: Told, found: Stage) -> bool:
+    """Tell whether memory ran out at a line of the program, with no compiler in the traceback."""
+    return about.cause == "out-of-memory" and found == "unknown" and about.user is not None
 
 
 def _platform(text: str) -> str:

@@ -2,12 +2,55 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData, FailureRule
 
 __all__ = ["OutOfMemory"]
+
+#: What the message of the allocator counts.
+_COUNTED = {
+    name: re.compile(pattern.replace("SIZE", r"([\d.]{1,12}) (GiB|MiB|KiB|bytes)"))
+    for name, pattern in {
+        "wanted": r"Tried to allocate SIZE",
+        "total": r"total capacity of SIZE",
+        "free": r"of which SIZE is free",
+        "own": r"this process has SIZE memory in use",
+        "unused": r"SIZE is reserved by PyTorch but unallocated",
+    }.items()
+}
+_BYTES = {"GiB": 2.0**30, "MiB": 2.0**20, "KiB": 2.0**10, "bytes": 1.0}
+#: The part of a device's memory that other processes and the driver hold without being in the way.
+SPARE = 0.1
+
+
+def _counted(data: FailureData) -> dict[str, float]:
+    """Return the bytes that the message counts, as far as it does."""
+    found = {name: one.search(data.message) for name, one in _COUNTED.items()}
+    return {
+        name: float(one[1].strip(".") or 0) * _BYTES[one[2]] for name, one in found.items() if one
+    }
+
+
+def _may_be_others(data: FailureData) -> bool:
+    """Tell whether others hold memory of the device, or the message does not tell."""
+    sizes = _counted(data)
+    if not {"total", "free", "own"} <= sizes.keys():
+        return "CUDA" in data.message
+    return sizes["total"] - sizes["free"] - sizes["own"] > SPARE * sizes["total"]
+
+
+def _may_be_fragments(data: FailureData) -> bool:
+    """Tell whether what is reserved and not used would do, or the message does not tell."""
+    sizes = _counted(data)
+    known = {"wanted", "unused"} <= sizes.keys()
+    return "CUDA" in data.message and (not known or sizes["unused"] >= sizes["wanted"])
+
+
+def _has_pools(data: FailureData) -> bool:
+    return "private pools" in data.message
 
 
 class OutOfMemory(FailureRule):
@@ -43,8 +86,8 @@ class OutOfMemory(FailureRule):
             "others",
             "See who holds the memory: another process may have it all.",
             code="nvidia-smi",
-            applies=lambda d: "CUDA" in d.message,
-            when="CUDA",
+            applies=_may_be_others,
+            when="CUDA, and the message does not count all of the memory as this process's",
             basis="untestable",
             proof="needs a GPU",
         ),
@@ -52,8 +95,8 @@ class OutOfMemory(FailureRule):
             "no-graphs",
             "Compile without CUDA graphs: each keeps its own memory (private pools).",
             code='torch.compile(model, mode="max-autotune-no-cudagraphs")  # or the default mode',
-            applies=lambda d: not d.is_apart,
-            when="in a compiled program",
+            applies=_has_pools,
+            when="the message counts memory in private pools",
             since="2.1",
             basis="untestable",
             proof="needs a GPU",
@@ -62,8 +105,8 @@ class OutOfMemory(FailureRule):
             "sizes",
             "Capture fewer sizes: mark what varies as dynamic, or pad to a few sizes.",
             code="torch._dynamo.mark_dynamic(x, 0)",
-            applies=lambda d: not d.is_apart,
-            when="in a compiled program",
+            applies=_has_pools,
+            when="the message counts memory in private pools",
             basis="untestable",
             proof="needs a GPU",
         ),
@@ -80,15 +123,14 @@ class OutOfMemory(FailureRule):
             "segments",
             "Less fragmentation of the memory:",
             env="PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
-            applies=lambda d: "CUDA" in d.message,
+            applies=_may_be_fragments,
             since="2.1",
-            when="CUDA",
+            when="CUDA, and what is reserved and not used would do, or is not counted",
             proof="https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf",
         ),
         Remedy(
             "smaller",
-            "Else it is too much for the device: a smaller batch, activation checkpointing, a"
-            " smaller dtype.",
+            "Take less of the memory: a smaller batch, activation checkpointing, a smaller dtype.",
             basis="untestable",
             proof="it changes what is computed",
         ),

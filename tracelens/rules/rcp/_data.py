@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import singledispatch
 from itertools import pairwise
+from typing import Any
 
 from tracelens.logs.recompiles import (
     Aliasing,
@@ -258,6 +259,11 @@ class RecompileRule(Rule):
     """Base of the rules about one cause of recompiles."""
 
     Data = RecompileData
+
+    def finding(self, *identity: object, title: str, message: str, **told: Any) -> Finding:
+        """Make the finding, without a name where the log gives a reason and not the function."""
+        title, message = (text.replace("`?`", "a function") for text in (title, message))
+        return super().finding(*identity, title=title, message=message, **told)
 
     def causes(self, finding: Finding) -> Iterator[Story]:
         """Tell why the functions are compiled again, and what comes of that."""

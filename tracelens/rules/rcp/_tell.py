@@ -54,7 +54,6 @@ def tell(
     history = group.history
     place = history.code(group.first, trees)
     steps = [step for _, step in group.steps]
-    title, message = (_nameless(text) for text in (title, message + _spread(group)))
     data = data_about(group, place.code, held=held, package=user_code.package(place.file))
     if _is_kept(data, history, frames):
         data = data.model_copy(update={"held": KEPT})
@@ -66,7 +65,7 @@ def tell(
         place.code,
         about(group.first),
         title=title,
-        message=message,
+        message=message + _spread(group),
         severity=severity,
         confidence=confidence,
         count=len(steps),
@@ -77,11 +76,6 @@ def tell(
         data=data,
         harmless=harmless,
     )
-
-
-def _nameless(text: str) -> str:
-    """Say it without a name, where the log gives a reason alone and not the function."""
-    return text.replace("`?`", "a function")
 
 
 def _is_kept(data: RecompileData, history: History, frames: Table[Frame]) -> bool:

@@ -29,6 +29,21 @@ _CHOSEN = re.compile(
 FEW = 2
 
 
+def _same(data: RecompileData) -> str:
+    if data.source.endswith("__code__"):
+        return (
+            "Define the function once, with one `def`, and pass the same one in every call: each "
+            "time that it is made from source anew, its code is another object."
+        )
+    if _is_gone(data):
+        return "Keep the object, and pass the same one in every call."
+    return "Pass the same object in every call, or share one between the layers."
+
+
+def _is_gone(data: RecompileData) -> bool:
+    return any(guard.kind == "deallocated" for guard in data.guards[:1])
+
+
 class ObjectIdentityGuard(RecompileRule):
     """A function is compiled again for every Python object that it is given.
 
@@ -83,11 +98,7 @@ class ObjectIdentityGuard(RecompileRule):
     remedies = (
         Remedy(
             "same-object",
-            lambda data: (
-                "Keep the object, and pass the same one in every call."
-                if _is_gone(data)
-                else "Pass the same object in every call, or share one between the layers."
-            ),
+            _same,
             when="the line does not compare it with a member of a class",
             applies=lambda data: not _CHOSEN.search(data.code),
             basis="tested",
@@ -142,10 +153,6 @@ def _listed(group: Group) -> int:
         if isinstance(one, IdentityCheck) and one.source == first.source
     }
     return len(found)
-
-
-def _is_gone(data: RecompileData) -> bool:
-    return any(guard.kind == "deallocated" for guard in data.guards[:1])
 
 
 def _turns(name: str, group: Group, objects: int) -> str:
