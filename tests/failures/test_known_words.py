@@ -247,3 +247,20 @@ def test_the_line_that_was_traced_stands_below_a_failed_lowering(tmp_path: Path)
     found = first(head + error + below, tmp_path)
     assert found.where is not None
     assert (found.where.file, found.where.line) == ("/home/ana/proj/net.py", 12)
+
+
+START = """ERROR 06-13 11:37:08 [core.py:515] EngineCore failed to start.
+ERROR 06-13 11:37:08 [core.py:515] Traceback (most recent call last):
+ERROR 06-13 11:37:08 [core.py:515]   File "/app/vllm/v1/engine/core.py", line 83, in __init__
+ERROR 06-13 11:37:08 [core.py:515]     self._initialize_kv_caches(vllm_config)
+ERROR 06-13 11:37:08 [core.py:515] ValueError: {}
+"""
+
+
+def test_why_an_engine_did_not_start_is_answered_by_the_table(tmp_path: Path) -> None:
+    known = first(START.format("No available memory for the cache blocks. Try it"), tmp_path)
+    assert known.title.startswith("the model leaves no memory for the engine's cache")
+    assert [one.id for one in known.advice] == ["known-message"]
+    other = first(START.format("the layers of this model are odd"), tmp_path)
+    assert other.title.startswith("the engine did not start")
+    assert "engine-eager" in [one.id for one in other.advice]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tracelens.dynamo import user_code
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData
+from tracelens.rules.err._known_messages import final
 
 __all__ = ["CALLS"]
 
@@ -76,7 +77,7 @@ CALLS = (
         "engine-eager",
         "See whether compiling or CUDA graphs have a part in it: start it once without.",
         code="vllm serve MODEL --enforce-eager  # sglang: --disable-cuda-graph",
-        applies=lambda d: d.cause in _ENGINES,
+        applies=lambda d: d.cause in _ENGINES and not final(d),
         when="an engine that does not start, or dies",
         basis="untestable",
         proof="it tells whose the error is, and removes nothing",

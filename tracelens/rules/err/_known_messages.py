@@ -18,6 +18,8 @@ __all__ = ["KNOWN_MESSAGE", "SAID", "final", "known", "refused", "settled", "unl
 #: Causes that tell no more than where it failed.
 _OPEN = frozenset(
     {
+        "engine-died",
+        "engine-start",
         "fake-tensors",
         "fullgraph",
         "internal-compiler",
