@@ -23,15 +23,6 @@ WARNED = {
         "lru_cache",
         "harmless where",
     ),
-    "a builtin": (
-        (
-            f"{TORCH}/_dynamo/variables/functions.py:1598: UserWarning: Dynamo does not know how to "
-            "trace the builtin `<unknown module>.datetime.now.` This function is either a Python "
-            "builtin\n"
-        ),
-        "cannot trace a builtin",
-        "between two graphs",
-    ),
     "a projection": (
         (
             f"{TORCH}/nn/modules/rnn.py:1164: UserWarning: LSTM with projections is not supported with "
@@ -202,10 +193,16 @@ def test_a_warning_is_judged(tmp_path: Path, case: str) -> None:
     assert found.advice
 
 
-def test_of_two_warnings_the_one_that_costs_is_first(tmp_path: Path) -> None:
-    found = first(tmp_path, WARNED["a cached function"][0] + WARNED["a builtin"][0])
-    assert "cannot trace a builtin" in found.title
-    assert "lru_cache" in found.message
+def test_a_warning_of_a_builtin_is_a_graph_break_that_has_no_place(tmp_path: Path) -> None:
+    builtin = (
+        f"{TORCH}/_dynamo/variables/functions.py:1598: UserWarning: Dynamo does not know how to "
+        "trace the builtin `datetime.now.` This function is either a Python builtin\n"
+    )
+    found = first(tmp_path, WARNED["a cached function"][0] + builtin)
+    assert found.code == "GBR009"
+    assert "`datetime.now`" in found.title
+    assert not any("custom_op" in one.text for one in found.advice)
+    assert any("before or after the compiled function" in one.text for one in found.advice)
 
 
 @pytest.mark.parametrize("case", PIECES)

@@ -19,7 +19,7 @@ TF32 = (
 
 
 def warning(text: str) -> TorchWarning:
-    (record,) = Warnings.parse(text)
+    record, *_ = Warnings.parse(text)
     assert isinstance(record, TorchWarning)
     return record
 

@@ -195,8 +195,10 @@ def test_a_builtin_that_dynamo_cannot_trace_is_named(tmp_path: Path) -> None:
         "function is either a Python builtin (e.g. _warnings.warn) or a third-party extension.\n"
     )
     (found,) = _told(line, tmp_path).told
+    assert found.code == "GBR009"
     assert "`fast._C.PyCapsule.quantize`" in found.title
     assert "torch.library.custom_op" in found.advice[0].text
+    assert found.advice[-1].env == 'TORCH_LOGS="graph_breaks"'
 
 
 def test_a_structured_log_whose_payloads_are_there_is_no_list_of_heads(tmp_path: Path) -> None:

@@ -27,6 +27,10 @@ _MODULE_CALL = "torch/nn/modules/module.py"
 _OPTIMIZER = "torch/optim/optimizer.py"
 
 
+#: What torch 2.11 and later print before the reason.
+_WRAPPER = "Encountered graph break when attempting to trace"
+
+
 class BreakSite(msgspec.Struct):
     """One line of the program at which the graph breaks for one reason."""
 
@@ -200,7 +204,13 @@ def sites(
     for site in found.values():
         at = (site.record.file, site.record.line)
         site.unresumed = site.family not in given_up.get(at, {site.family})
-    return [site for site in found.values() if site.record.file or site.family not in placed]
+    every = [site for site in found.values() if site.record.file or site.family not in placed]
+    return [site for site in every if not _is_first_line(site.record)] or every
+
+
+def _is_first_line(record: GraphBreak) -> bool:
+    """Whether it is the first line of a record alone, whose others were pasted in another dress."""
+    return not record.file and record.text.startswith(_WRAPPER)
 
 
 def by_place(found: Iterable[BreakSite]) -> list[list[BreakSite]]:

@@ -217,6 +217,12 @@ class HeadedLog(Log):
         del records
         return True
 
+    @classmethod
+    def encloses(cls, body: Sequence[bytes], line: str) -> bool:
+        """Tell whether ``line``, which may begin others, goes on with the lines ``body``."""
+        del body, line
+        return False
+
 
 class StructuredLog(Log):
     """Torch's own structured log: JSON behind its log prefix, with payload lines behind a tab.

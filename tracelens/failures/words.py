@@ -103,8 +103,12 @@ _QUIET = re.compile(
     r"|\b(?:no|0|zero) (?:errors?|fail)|errors?\b ?[:=]? ?\d|\bfail\w{0,4} ?[:=] ?\d"
     r"|\b(?:max|min|mean|abs\w{0,5}|rel\w{0,5}|rms\w?)[ _-](?:\w{1,10} )?error|\baccuracy\b.{0,20}\d"
 )
-#: A row of a table or of a list of settings, and a value as Python prints it.
-_LISTED = re.compile(r"\s*[\w.+-]{1,60}(?:\t|\s{3})|\s*(?:[-*] )?[`'\"]?\(['\"]")
+#: A row of a table or of a list of settings, a value as Python or JSON has it, a command.
+_LISTED = re.compile(
+    r"\s*[\w.+-]{1,60}(?:\t|\s{3})|\s*(?:[-*] )?[`'\"]?\(['\"]|\s*[\[{]{1,3}['\"]"
+    r"|\s*(?:[+$#%>]{1,2} )?(?:[A-Z]\w{0,40}=\S{1,200} ){0,8}"
+    r"(?:python[\d.]{0,5}|torchrun|accelerate launch|pytest|bash|sh) [\w./-]"
+)
 _ASKS = re.compile(
     r"\s*(?:How|Why|What|When|Is|Are|Does|Do|Can|Could|Should|Any\w{0,4})\b[^?\n]*\?"
 )

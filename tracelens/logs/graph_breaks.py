@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, ConfigDict, model_validator
@@ -61,6 +61,16 @@ SETTINGS = (
     "    env TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS=1",
     "to include these operations in the captured graph",
 )
+_FRAMES = re.compile(r'File "([^"\n]{1,300})", line (\d{1,7})')
+_LOGGING = re.compile(r"[/\\](?:python3?[\d.]*|[Ll]ib)[/\\]logging[/\\]__init__\.py$")
+_TRACEBACK = "Traceback (most recent call last):"
+_RAISED = re.compile(rb"torch\._dynamo\.exc\.\w{1,40}: ")
+#: How torch 2.1 to 2.6 begin the warning that a backend could not trace what Dynamo had.
+BACKEND_FAILED = "Backend compiler failed with "
+_FAILED = re.compile(
+    rf"{BACKEND_FAILED}(?P<what>[^\n]{{1,400}}?) at *\n(?P<stack>(?: {{2,4}}[^\n]*(?:\n|$))+)"
+    r"(?P<end>Falling back to eager|Adding a graph break)?"
+)
 _ANNOUNCES = "Graph break from `Tensor.item()`, consider setting:"
 
 
@@ -70,7 +80,7 @@ class GraphBreaks(HeadedLog):
     name = "graph_breaks"
     switch = 'TORCH_LOGS="graph_breaks"'
     artifacts = frozenset({"__graph_breaks"})
-    marks = ("Graph break from `", "Graph break: ", "WON'T CONVERT ", *SETTINGS)
+    marks = ("Graph break from `", "Graph break: ", "WON'T CONVERT ", BACKEND_FAILED, *SETTINGS)
     prefixed = True
     cuts = re.compile(r"Graph break (?:in|from|\()|Graph break: (?!from )")
     opens = (
@@ -81,8 +91,20 @@ class GraphBreaks(HeadedLog):
     )
 
     @classmethod
+    def encloses(cls, body: Sequence[bytes], line: str) -> bool:
+        """Tell whether it is of the traceback that torch 2.2 to 2.5 print with the reason."""
+        if not body[0].startswith((b"Graph break: from user", b"Graph break: skip: from user")):
+            return False
+        if line == _TRACEBACK:
+            return _TRACEBACK.encode() not in body
+        inside = _TRACEBACK.encode() in body and not any(map(_RAISED.match, body))
+        return inside and _RAISED.match(line.encode()) is not None
+
+    @classmethod
     def parse(cls, text: str) -> tuple[Record, ...]:
         """Return the breaks; an announcement without its first line is one, too."""
+        if failed := _FAILED.match(text):
+            return super().parse(_as_break(failed))
         if text.startswith(SETTINGS):
             from tracelens.logs._payloads import moved  # noqa: PLC0415 -- it reads all kinds
 
@@ -114,6 +136,15 @@ class GraphBreaks(HeadedLog):
             row["frames_skipped"] += seen.count if record.skips_frame else 0
         ranked = sorted(rows.values(), key=lambda row: -row["count"])
         return {"graph_breaks": ranked[:MAX_ROWS]} if rows else {}
+
+
+def _as_break(failed: re.Match[str]) -> str:
+    """Return the warning in the form of the record that later versions print."""
+    *_, (file, line) = _FRAMES.findall(failed["stack"]) or [("?", "0")]
+    skips = "Failed to handle graph break gracefully.\n\n" if failed["end"][:1] == "F" else ""
+    reason = f"{skips}{BACKEND_FAILED}{failed['what']}"
+    head = f"Graph break in user code at {file}:{line}\nGraph Break Reason: {reason}"
+    return f"{head}\n\nUser code traceback:\n{failed['stack'].rstrip()}"
 
 
 class _Told(Record):
@@ -289,9 +320,14 @@ class GraphBreak(_Told):
 
     @property
     def family(self) -> str:
-        """The family of the true cause; ``ddp`` for breaks that torch's own wrapper makes."""
+        """The family of the true cause; ``ddp`` for breaks that torch's own wrapper makes.
+
+        What cannot be traced in Python's own ``logging`` is the call of a logger.
+        """
         if self.file.endswith(DATA_PARALLEL_FILE):
             return "ddp"
+        if _LOGGING.search(self.file):
+            return "logger"
         return self.cause.family if self.cause else "other"
 
     @property

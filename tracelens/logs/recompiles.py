@@ -68,6 +68,8 @@ _LISTED = re.compile(
     r"following guard failures?: \[(?P<reasons>[^\n]+)\]['\"]\)$"
 )
 _QUOTED = re.compile(r"\"([^\"\n]+)\"|'([^'\n]+)'(?=, |$)")
+#: What the second line of a recompile begins with: the first one, which names it, was left out.
+_TAIL = re.compile(r"\s*triggered by the following guard failure")
 _ENTRY = re.compile(r"^ {0,8}- (\d{1,9})/(\d{1,9}):", re.MULTILINE)
 
 
@@ -96,6 +98,8 @@ class Recompiles(HeadedLog):
     def parse(cls, text: str) -> tuple[Record, ...]:
         """Return the recompile; all of it stands in the one line of torch 2.0 that lists guards."""
         found = super().parse(text)
+        if _TAIL.match(text):
+            return (*found, *(_nameless(one) for one in found if isinstance(one, LooseFailures)))
         if not _LISTED.match(text):
             return found
         from tracelens.logs._payloads import moved  # noqa: PLC0415 -- it reads all kinds
@@ -193,3 +197,8 @@ class Recompile(Record):
     def newest(self) -> GuardFailure | None:
         """The failure of the entry that was compiled last, whatever the order of the lines."""
         return max(self.failures, key=lambda failure: failure.number, default=None)
+
+
+def _nameless(record: LooseFailures) -> Recompile:
+    """Return failures whose function was left out as a recompile of a function without a name."""
+    return Recompile(at=record.at, function="?", failures=record.failures)

@@ -126,6 +126,8 @@ class TorchTrace(StructuredLog):
 
     name = "torch_trace"
     switch = "TORCH_TRACE=trace_dir"
+    #: A record that was pasted without its prefix.
+    marks = ('{"compilation_metrics": {',)
 
     @classmethod
     def parse(cls, text: str) -> tuple[Record, ...]:

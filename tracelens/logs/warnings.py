@@ -151,6 +151,21 @@ class Warnings(Log):
         r"|No CUDA runtime is found, using "
     )
 
+    @classmethod
+    def parse(cls, text: str) -> tuple[Record, ...]:
+        """Return the warning, and the graph break that it tells of besides."""
+        found = super().parse(text)
+        breaks = (one for one in found if isinstance(one, TorchWarning))
+        return (*found, *(_break(one) for one in breaks if one.topic == "unknown-builtin"))
+
+
+def _break(warning: TorchWarning) -> Record:
+    """Return the break at a builtin: the warning does not say where it is called."""
+    from tracelens.logs.graph_breaks import Cause, GraphBreak, Kind  # noqa: PLC0415 -- few tell one
+
+    kind = Kind(skipped=warning.text or warning.subject, skipped_name=warning.subject)
+    return GraphBreak(causes=(Cause(kind=kind),), announced=True)
+
 
 class TorchWarning(Record):
     """One warning. ``topic`` is what it is about, as far as tracelens knows it."""

@@ -204,8 +204,9 @@ class FindingData(Model):
 _CONTROL = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 #: Where a sentence ends and another one begins: not within ``torch.compile``.
 _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z`\"'(0-9])")
-#: What tells of the run as a whole: how long compiling took in all; then what tells of the log.
-_OF_THE_WHOLE = {"CMP001": 1, "LOG": 2}
+#: What tells of the run as a whole: how long compiling took in all, how many breaks there are; then
+#: what tells of the log.
+_OF_THE_WHOLE = {"CMP001": 1, "GBR012": 1, "LOG": 2}
 
 
 class Finding(Model):

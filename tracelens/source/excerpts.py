@@ -23,6 +23,10 @@ _TELLS = re.compile(
     r"Traceback \(most recent|WON'T CONVERT|\s{0,8}File \"[^\"\n]{0,300}torch[/\\\\]_"
     r"|[A-Za-z_][\w.]{0,120}(?:Error|Exception|Failed|Unsupported)(?::|$)"
 )
+#: How a break of the graph begins, and the line with its reason; lines of one.
+_BREAK = re.compile(r"Graph break: (?:skip: )?from user code at:")
+_REASON = re.compile(r"torch\._dynamo\.exc\.\w{1,40}: ")
+MAX_BREAK = 200
 #: Kinds that a program fills which has nothing to do with torch.compile.
 _OF_PROGRAMS = frozenset({"compile_errors", KIND, "warnings"})
 
@@ -51,7 +55,9 @@ def hand_over_excerpts(watch: Watch, name: str, lines: int, evidence: Evidence) 
 
     log = kind(KIND)
     for excerpt in excerpts:
-        for rank, bare in undress(excerpt.lines).items():
+        for rank, every in undress(excerpt.lines).items():
+            if not (bare := _without_breaks(every)):
+                continue
             marks = ("t" if of_torch else "") + ("s" if lines <= MAX_BRIEF else "")
             text = _text(bare, lines - bare[-1].number, marks)
             place = Place(name, bare[0].number, rank, jumps=_jumps(bare))
@@ -65,6 +71,31 @@ def hand_over_excerpts(watch: Watch, name: str, lines: int, evidence: Evidence) 
             if any(isinstance(one, Episode) and told(one) is not None for one in records):
                 understood += _claimed(excerpt, evidence) if lines <= MAX_BRIEF else 0
                 evidence.add(log, text, place, lines=understood, records=records)
+
+
+def _without_breaks(bare: list[Bare]) -> list[Bare]:
+    """Leave out the tracebacks with which torch 2.2 to 2.5 tell why a graph broke: none is raised.
+
+    Nothing is left where nothing else in the lines tells of a failure.
+    """
+    kept, at = [], 0
+    while at < len(bare):
+        end = _end_of_break(bare, at) if _BREAK.match(bare[at].text) else at
+        kept += bare[at : end + 1] if end == at else []
+        at = end + 1
+    if len(kept) == len(bare) or any(_TELLS.match(one.text) for one in kept):
+        return kept
+    return []
+
+
+def _end_of_break(bare: list[Bare], at: int) -> int:
+    """Return the line with the reason; ``at`` where it is not there."""
+    inside = False
+    for n in range(at + 1, min(len(bare), at + MAX_BREAK)):
+        inside = inside or bare[n].text.startswith("Traceback (most recent")
+        if _REASON.match(bare[n].text):
+            return n if inside else at
+    return at
 
 
 def _claimed(excerpt: Excerpt, evidence: Evidence) -> int:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import repeat
 from typing import NamedTuple
 
-from tracelens.logs import Log
+from tracelens.logs import HeadedLog, Log
 from tracelens.source.heads import LEVELLED, Head
 from tracelens.source.prefixes import clock
 
@@ -180,6 +180,8 @@ class Headed(Block):
         goes_on = self.log.continues
         if goes_on is not None:
             return bool(goes_on.match(text))
+        if issubclass(self.log, HeadedLog) and self.log.encloses(self.body, text):
+            return True
         return not (LEVELLED.match(text.encode()) or begins(text))
 
 

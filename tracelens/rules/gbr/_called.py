@@ -6,9 +6,9 @@ import re
 import sys
 
 from tracelens.dynamo.breaks import BreakSite
-from tracelens.rules.gbr._site_rule import BreakData, named
+from tracelens.rules.gbr._site_rule import BreakData, named, own
 
-__all__ = ["called", "is_foreign", "qualified", "wrapped"]
+__all__ = ["called", "editable", "is_foreign", "qualified", "wrapped"]
 
 #: A call in a line of code: a dotted name before a parenthesis, and no definition.
 _CALL = re.compile(r"(?<![\w.])(?<!def )(?<!class )[A-Za-z_][\w.]*(?=\()")
@@ -38,6 +38,11 @@ def called(data: BreakData) -> str:
         if alike := [name for name in found if wanted and name.rpartition(".")[2] == wanted]:
             return alike[0]
     return found[0] if len(found) == 1 else ""
+
+
+def editable(data: BreakData) -> bool:
+    """Whether the break is in code that the user can change, as far as the log says where it is."""
+    return own(data) or not data.file
 
 
 def is_foreign(data: BreakData) -> bool:

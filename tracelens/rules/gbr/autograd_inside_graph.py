@@ -10,6 +10,7 @@ from tracelens.experiment import Experiment, Knob
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story
+from tracelens.rules.gbr._called import editable
 from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, own
 from tracelens.rules.gbr._stories import training_step
 
@@ -78,7 +79,7 @@ class AutogradInsideGraph(SiteRule):
             "set-before",
             "Call `requires_grad_()` before the tensor comes into the compiled function.",
             when="`requires_grad_()`, in code of your own",
-            applies=lambda data: data.name == "requires_grad_()" and own(data),
+            applies=lambda data: data.name == "requires_grad_()" and editable(data),
             basis="tested",
             proof="tests/advice/GBR010/set-before.py",
         ),

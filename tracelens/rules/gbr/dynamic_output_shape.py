@@ -8,6 +8,7 @@ from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import Experiment, Knob
 from tracelens.remedies import Remedy
 from tracelens.report import Severity
+from tracelens.rules.gbr._called import editable
 from tracelens.rules.gbr._site_rule import (
     COMPILE_INNER,
     LEAVE_CALL_OUT,
@@ -103,7 +104,7 @@ class DynamicOutputShape(SiteRule):
             "Count into a tensor whose size is known, where it is: `n` classes or graphs. With "
             "weights, add those, into zeros of their dtype.",
             when="`torch.bincount`, in code of your own",
-            applies=lambda data: own(data) and ".bincount" in data.name,
+            applies=lambda data: editable(data) and ".bincount" in data.name,
             code="x = x.long(); counts = x.new_zeros(n).scatter_add_(0, x, torch.ones_like(x))",
             basis="tested",
             proof="tests/advice/GBR008/count-by-adding.py",
@@ -112,7 +113,7 @@ class DynamicOutputShape(SiteRule):
             "output-size",
             "Say how many elements come out, where that is known without looking at the data.",
             when="`repeat_interleave` with a tensor of repeats, in code of your own",
-            applies=lambda data: own(data) and ".repeat_interleave" in data.name,
+            applies=lambda data: editable(data) and ".repeat_interleave" in data.name,
             code="torch.repeat_interleave(x, repeats, dim, output_size=n)  # the `dim` of the call",
             since="1.9",
             basis="tested",

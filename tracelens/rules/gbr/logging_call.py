@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from tracelens.dynamo.breaks import BreakSite
@@ -11,6 +12,10 @@ from tracelens.report import Severity
 from tracelens.rules.gbr._site_rule import NEWER_VERSION, BreakData, SiteRule, own
 
 __all__ = ["LoggingCall"]
+
+
+#: ``logging.info(...)``, which logs by the root.
+_OF_MODULE = re.compile(r"(?<![\w.])logging\.(?:debug|info|warning|error|exception|critical|log)\(")
 
 
 def _is_loss_type(data: BreakData) -> bool:
@@ -25,8 +30,19 @@ def _method(data: BreakData) -> str:
     return next((n for n in names if called == n or f".{n}(" in data.code), "warning")
 
 
+def _of_module(data: BreakData) -> str:
+    """Return the function of ``logging`` itself that the line calls; empty for others."""
+    found = _OF_MODULE.search(data.code)
+    return found[0].rstrip("(") if found else ""
+
+
+def _is_within(data: BreakData) -> bool:
+    """Whether it is Python's ``logging`` that cannot be traced, and not a method of a logger."""
+    return "ogger method" not in data.reason and "Logger not supported" not in data.reason
+
+
 def _ignored(setting: str, data: BreakData) -> str:
-    method = f"logging.Logger.{_method(data)}"
+    method = _of_module(data) or f"logging.Logger.{_method(data)}"
     return f"import logging; torch._dynamo.config.{setting}.add({method})"
 
 
@@ -69,6 +85,7 @@ class LoggingCall(SiteRule):
             config={
                 "torch._dynamo.config.ignore_logging_functions": "logging.Logger.debug, "
                 "logging.Logger.info, logging.Logger.warning, logging.Logger.error, "
+                "logging.debug, logging.info, logging.warning, logging.error, "
                 "transformers.utils.logging.info_once, transformers.utils.logging.warning_once"
             },
         ),
@@ -87,6 +104,8 @@ class LoggingCall(SiteRule):
         Remedy(
             "ignore-logger",
             "Let Dynamo leave the call out of the compiled code: it then logs nothing there.",
+            when="a method of a logger, or a function of `logging` that the line calls",
+            applies=lambda data: not _is_within(data) or bool(_of_module(data)),
             setting=lambda data: _ignored("ignore_logging_functions", data),
             since="2.11",
             basis="tested",
@@ -96,6 +115,8 @@ class LoggingCall(SiteRule):
         Remedy(
             "ignore-logger-before-2.11",
             "The same in older versions.",
+            when="a method of a logger",
+            applies=lambda data: not (_is_within(data) or _of_module(data)),
             setting=lambda data: _ignored("ignore_logger_methods", data),
             since="2.6",
             until="2.10",
@@ -105,8 +126,8 @@ class LoggingCall(SiteRule):
         Remedy(
             "log-outside",
             "Or move the call out of the compiled function.",
-            when="code of your own",
-            applies=own,
+            when="code of your own, or Python's `logging`",
+            applies=lambda data: own(data) or _is_within(data),
             basis="tested",
             proof="tests/advice/GBR004/log-outside.py",
         ),

@@ -10,7 +10,8 @@ from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import Experiment, Knob
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
-from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, own
+from tracelens.rules.gbr._called import editable
+from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule
 
 __all__ = ["PrintOrBuiltin"]
 
@@ -79,7 +80,7 @@ class PrintOrBuiltin(SiteRule):
             "print-outside",
             "Remove the print, or move it out of the compiled function.",
             when="`print` in code of your own",
-            applies=lambda data: data.name == "print" and own(data),
+            applies=lambda data: data.name == "print" and editable(data),
             basis="tested",
             proof="tests/advice/GBR003/print-outside.py",
         ),
@@ -100,7 +101,7 @@ class PrintOrBuiltin(SiteRule):
                 f"Call {_shown(data)} before the compiled function, and pass on what it returns."
             ),
             when="another builtin, in code of your own",
-            applies=lambda data: data.name != "print" and own(data),
+            applies=lambda data: data.name != "print" and editable(data),
             basis="tested",
             proof="tests/advice/GBR003/call-outside.py",
         ),

@@ -10,7 +10,8 @@ from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.remedies import Remedy
 from tracelens.report import Severity
-from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, named, own
+from tracelens.rules.gbr._called import editable
+from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, named
 
 __all__ = ["RandomOrNumpyState"]
 
@@ -77,7 +78,7 @@ def _branches(data: BreakData) -> bool:
 
 
 def _own(data: BreakData) -> bool:
-    return own(data) and not _checked(data)
+    return editable(data) and not _checked(data)
 
 
 class RandomOrNumpyState(SiteRule):

@@ -8,7 +8,8 @@ from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.remedies import Remedy
 from tracelens.report import Severity
-from tracelens.rules.gbr._site_rule import LIBRARY, SiteRule, own
+from tracelens.rules.gbr._called import editable
+from tracelens.rules.gbr._site_rule import LIBRARY, SiteRule
 
 __all__ = ["SetattrOnUnsupportedObject"]
 
@@ -63,7 +64,7 @@ class SetattrOnUnsupportedObject(SiteRule):
             "requires-grad-before",
             "Set it before the tensor comes into the compiled function.",
             when="`requires_grad`, in code of your own",
-            applies=lambda data: data.name == "requires_grad" and own(data),
+            applies=lambda data: data.name == "requires_grad" and editable(data),
             basis="tested",
             proof="tests/advice/GBR020/requires-grad-before.py",
         ),
@@ -71,7 +72,7 @@ class SetattrOnUnsupportedObject(SiteRule):
             "copy-values",
             "Go on with the new tensor, or copy its values under `torch.no_grad()`.",
             when="`.data`, in code of your own",
-            applies=lambda data: data.name == "data" and own(data),
+            applies=lambda data: data.name == "data" and editable(data),
             basis="tested",
             proof="tests/advice/GBR020/copy-values.py",
         ),
@@ -79,7 +80,7 @@ class SetattrOnUnsupportedObject(SiteRule):
             "assign-outside",
             "Assign it before or after the compiled function.",
             when="another attribute, in code of your own",
-            applies=lambda data: data.name not in {"requires_grad", "data"} and own(data),
+            applies=lambda data: data.name not in {"requires_grad", "data"} and editable(data),
             basis="tested",
             proof="tests/advice/GBR020/assign-outside.py",
         ),

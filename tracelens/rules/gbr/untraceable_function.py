@@ -9,7 +9,7 @@ from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.remedies import Remedy
 from tracelens.report import Severity
-from tracelens.rules.gbr._called import called, qualified, wrapped
+from tracelens.rules.gbr._called import called, editable, is_foreign, qualified, wrapped
 from tracelens.rules.gbr._site_rule import (
     LIBRARY,
     REPORT_IN_EAGER,
@@ -24,13 +24,19 @@ from tracelens.rules.gbr._values import PLAIN_MODULE
 __all__ = ["UntraceableFunction"]
 
 
+#: Classes of what TorchScript compiled, as torch up to 2.6 names what is called.
+SCRIPTED = ("RecursiveScriptModule", "ScriptFunction", "ScriptModule")
+
+
 def _is_warning(data: BreakData) -> bool:
+    if not data.file:
+        return data.name == "_warnings.warn"
     return "warn" in data.name and "warnings.warn(" in data.code
 
 
 def _is_scripted(data: BreakData) -> bool:
-    """Whether it is what every module of TorchScript does when it is called."""
-    return "_CachedForward." in data.name
+    """Whether it is what every module of TorchScript does when it is called, or one itself."""
+    return "_CachedForward." in data.name or data.name in SCRIPTED
 
 
 def _of_optimizer(data: BreakData) -> bool:
@@ -123,6 +129,17 @@ class UntraceableFunction(SiteRule):
             proof="tests/advice/GBR009/step-outside.py",
         ),
         Remedy(
+            "extension-op",
+            lambda data: (
+                f"Where `{data.name}` takes and returns tensors, call it through a custom operator "
+                "(`torch.library.custom_op`): the graph then holds it."
+            ),
+            when="a function of an extension, and the log does not say where it is called",
+            applies=lambda data: not data.file and bool(data.name) and not is_foreign(data),
+            since="2.4",
+            proof="https://docs.pytorch.org/tutorials/advanced/custom_ops_landing_page.html",
+        ),
+        Remedy(
             "call-outside",
             lambda data: (
                 f"Enter `{_manager(data)}` around the call of the compiled function, and not in it "
@@ -130,8 +147,10 @@ class UntraceableFunction(SiteRule):
                 if data.entered
                 else f"Call {_shown(data)} before or after the compiled function."
             ),
-            when="code of your own",
-            applies=lambda data: own(data) and not _of_optimizer(data) and not _is_scripted(data),
+            when="code of your own, or where the log does not say",
+            applies=lambda data: (
+                editable(data) and not _of_optimizer(data) and not _is_scripted(data)
+            ),
             basis="tested",
             proof="tests/advice/GBR009/call-outside.py",
         ),
@@ -151,6 +170,15 @@ class UntraceableFunction(SiteRule):
             since="2.4",
             basis="tested",
             proof="tests/advice/GBR009/custom-op.py",
+        ),
+        Remedy(
+            "see-where",
+            "See where it is called: a log with this switch has the line.",
+            when="only the warning is there, which has no place",
+            applies=lambda data: not data.file,
+            env='TORCH_LOGS="graph_breaks"',
+            basis="untestable",
+            proof="it records more",
         ),
         *(remedy for remedy in LIBRARY if remedy is not REPORT_IN_EAGER),
     )

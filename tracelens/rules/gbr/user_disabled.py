@@ -9,8 +9,8 @@ from tracelens.dynamo.breaks import BreakSite
 from tracelens.dynamo.reporting import is_statement
 from tracelens.remedies import Remedy
 from tracelens.report import Severity
-from tracelens.rules.gbr._called import called
-from tracelens.rules.gbr._site_rule import BreakData, SiteRule, own
+from tracelens.rules.gbr._called import called, editable
+from tracelens.rules.gbr._site_rule import BreakData, SiteRule
 
 __all__ = ["UserDisabled"]
 
@@ -58,7 +58,7 @@ class UserDisabled(SiteRule):
             "remove-break",
             "Remove the call of `graph_break()` if its reason is gone.",
             when="`torch._dynamo.graph_break()` in code of your own",
-            applies=lambda data: data.family == "explicit" and own(data),
+            applies=lambda data: data.family == "explicit" and editable(data),
             basis="tested",
             proof="tests/advice/GBR005/remove-break.py",
         ),
@@ -71,7 +71,7 @@ class UserDisabled(SiteRule):
                 else f"Call {_shown(data)} before the compiled function, or after it."
             ),
             when="`torch.compiler.disable` in code of your own",
-            applies=lambda data: data.family == "disabled" and own(data),
+            applies=lambda data: data.family == "disabled" and editable(data),
             basis="tested",
             proof="tests/advice/GBR005/call-outside.py",
         ),
@@ -79,7 +79,7 @@ class UserDisabled(SiteRule):
             "remove-disable",
             "Or remove `torch.compiler.disable` from the function if its reason is gone.",
             when="`torch.compiler.disable` in code of your own",
-            applies=lambda data: data.family == "disabled" and own(data),
+            applies=lambda data: data.family == "disabled" and editable(data),
             basis="tested",
             proof="tests/advice/GBR005/remove-disable.py",
         ),
@@ -87,7 +87,7 @@ class UserDisabled(SiteRule):
             "disable-less",
             "Or let the functions that the disabled one calls be compiled again; the break stays.",
             when="`torch.compiler.disable` in code of your own",
-            applies=lambda data: data.family == "disabled" and own(data),
+            applies=lambda data: data.family == "disabled" and editable(data),
             code="@torch.compiler.disable(recursive=False)",
             since="2.1",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",

@@ -165,7 +165,7 @@ def of(
             from tracelens.rules.log import _reasons  # noqa: PLC0415 -- of few logs
 
             loose: list[LooseFailures | Recompile] = [row.record for row in failures]
-            loose += nameless
+            loose = loose or list(nameless)  # the same ones
             means = f"{means} {_reasons.told(loose)}".rstrip()
             title = _reasons.named(loose)
         yield Part(words.what, means, words.rest, advice, _count(held), quotes, title=title)
