@@ -474,8 +474,9 @@ TABS = (
 def test_a_table_of_the_graphical_profiler_has_tabs_and_units(tmp_path: Path) -> None:
     path = tmp_path / "pasted.txt"
     path.write_text(TABS, encoding="utf-8")
-    (found,) = analyze(str(path)).told
-    assert "takes 89 % of the kernels' time (1.13 s in 2,825 calls" in found.message
+    fused, table = analyze(str(path)).told
+    assert "takes 89 % of the kernels' time (1.13 s in 2,825 calls" in table.message
+    assert fused.code == "TRC010"
 
 
 STEP_COLUMNS = (

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from pydantic import BeforeValidator
 
 from tracelens.logs import Log, Record
-from tracelens.logs._text import Stripped
 from tracelens.words import is_whole
 
 if TYPE_CHECKING:
@@ -19,6 +18,8 @@ __all__ = ["DEVICES", "Average", "KeyAverages", "KeyAveragesLog", "Row", "Total"
 
 #: Rows of the report's table.
 MAX_ROWS = 100
+#: A share from which on its two decimals tell the whole.
+MIN_TELLING = 0.02
 _UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
 
 
@@ -31,12 +32,14 @@ class KeyAveragesLog(Log):
         r"-{10,}  -{5,}  -{5}[- ]*$| *Name {2,}Self CPU (?:total )?% "
         r"|Self \w{2,8} time total: [\d.]{1,12}[mu]?s$"
         r"| *(?:aten::|cuda[A-Z]|cuLaunch|hip[A-Z]|ProfilerStep|autograd::|Memcpy [HD]|triton_\w"
-        r"|void \w|nccl\w|CompiledFunction|Torch-Compiled Region|nn\.Module: |\w{2,60}Backward\d"
+        r"|void \w|nccl[\w:]|c10d::|mkldnn::|Optimizer\.|enumerate\(DataLoader|(?:volta|turing|ampere)_"
+        r"|sm\d\d_|cutlass|Cijk_|flash_|miopen|CompiledFunction|Torch-Compiled Region|nn\.Module: |\w{2,60}Backward\d"
         r"|(?:[\w./-]{1,100}\.py|<[\w./ -]{1,60}>)\(\d{1,6}\): )[^\n]{0,120}?"
         r"  \d{1,3}\.\d\d%  +[\d.]{1,12}[mu]?s  "
     )
     continues = re.compile(
-        r" *Name  |-{10,}  -{5,}|[^\n]{0,4000}?\d%  | {20,}\S[^\n]*\(\d+\): |Self \w+ time total: "
+        r" *Name  |-{10,}  -{5,}|[^\n]{0,4000}?\d%  | {20,}\S[^\n]*\(\d+\): "
+        r"|(?:Self )?\w+ time total: "
     )
 
     @classmethod
@@ -68,6 +71,11 @@ def _duration(value: str | float | None) -> float | None:
     return _milliseconds(value) if isinstance(value, str) else value
 
 
+def _of_self(value: str) -> str:
+    name = value.strip()
+    return name if name.startswith("Self ") else f"Self {name}"
+
+
 _PERCENT, _MEMORY = re.compile(r"-?\d+\.\d+%$"), re.compile(r"\d (?:[KMG]?b|[KMG]B)$")
 
 
@@ -85,8 +93,8 @@ class Average(NamedTuple):
 class Total(Record):
     """The time of all operations themselves, on one kind of device."""
 
-    #: ``Self CPU`` or ``Self CUDA``.
-    total: Stripped
+    #: ``Self CPU`` or ``Self CUDA``; up to torch 1.6 the latter without its first word.
+    total: Annotated[str, BeforeValidator(_of_self)]
     duration: Annotated[float | None, BeforeValidator(_duration)]
 
 
@@ -105,11 +113,22 @@ class KeyAverages(Record):
 
     def averages(self) -> Iterator[Average]:
         """Yield the rows, typed. A name that holds two blanks takes more than one cell."""
+        return map(self._average, self._named)
+
+    def whole(self) -> tuple[float | None, float | None]:
+        """Return the host's and the device's milliseconds in all, as the largest share tells."""
+        rows = [*self._named]
+        device = next((name for name in map(_device, self.columns) if name), "")
+        return _all(rows, "Self CPU"), _all(rows, f"Self {device}")
+
+    @property
+    def _named(self) -> Iterator[dict[str, str]]:
+        """The cells of each row, by their columns."""
         header = self.columns
         for cells in self._cells:
             extra = max(0, len(cells) - len(header))
             name = "  ".join(cells[: extra + 1])
-            yield self._average(dict(zip(header, (name, *cells[extra + 1 :]), strict=False)))
+            yield dict(zip(header, (name, *cells[extra + 1 :]), strict=False))
 
     @property
     def _cells(self) -> list[tuple[str, ...]]:
@@ -137,6 +156,18 @@ class KeyAverages(Record):
             self_device_ms=_milliseconds(row.get(f"Self {device}", "")),
             device_ms=_milliseconds(row.get(f"{device} total", "")),
         )
+
+
+def _all(rows: list[dict[str, str]], column: str) -> float | None:
+    """Return what all rows take in ``column``, by the row with the largest share of it."""
+    shares = [(_share(row.get(f"{column} %", "")), row.get(column, "")) for row in rows]
+    share, text = max(shares, default=(0.0, ""))
+    ms = _milliseconds(text)
+    return ms / share if share >= MIN_TELLING and ms else None
+
+
+def _share(text: str) -> float:
+    return float(text[:-1]) / 100 if _PERCENT.match(text) else 0.0
 
 
 def _timed(cells: tuple[str, ...]) -> tuple[str, ...]:

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar
+from collections.abc import Callable, Iterator
+from typing import ClassVar, NamedTuple
 
 from pydantic import ConfigDict, SkipValidation
 
 from tracelens.evidence import Seen, Table
 from tracelens.logs import Joined
+from tracelens.logs.chrome_trace import DataLoading
 from tracelens.logs.key_averages import DEVICES, Average, KeyAverages
 from tracelens.logs.kineto import ProfilerLine
 from tracelens.logs.nsys_stats import NsysTable
 from tracelens.traces.measured import Window
 from tracelens.traces.rows import Timeline
 
-__all__ = ["AnyProfile", "AnyRecording", "DeviceProfile", "PrintedProfile"]
+__all__ = [
+    "AnyLoading",
+    "AnyProfile",
+    "AnyRecording",
+    "DeviceProfile",
+    "PrintedProfile",
+    "PrintedRow",
+    "is_loading",
+]
 
 #: Columns that a table has of a device.
 _OF_DEVICE = tuple(how for one in sorted(DEVICES) for how in (f"Self {one}", f"{one} total"))
@@ -26,6 +35,15 @@ WAITS = ("Synchronize", "cudaEventQuery", "cudaMemcpy")
 COPYING = frozenset({"aten::copy_", "aten::clone", "aten::contiguous", "aten::_to_copy"})
 #: Names that only a program on a GPU has.
 ON_GPU = ("cuda", "cudnn", "hipLaunch", "nccl:", "Memcpy HtoD", "Memcpy DtoH", "miopen")
+
+
+class PrintedRow(NamedTuple):
+    """One row: what itself took, without what it called. Times in milliseconds."""
+
+    name: str
+    calls: int
+    host_ms: float
+    device_ms: float
 
 
 class PrintedProfile(Joined):
@@ -42,6 +60,10 @@ class PrintedProfile(Joined):
     wait_ms: float = 0.0
     #: Of the device; None where the table does not say.
     device_ms: float | None = None
+    #: What took time on either side.
+    rows: tuple[PrintedRow, ...] = ()
+    #: Whether it has columns of a device, in which no time stands at all.
+    no_device: bool = False
     #: Of that device, else of the host: what operators spend on copying and converting.
     copy_ms: float = 0.0
     #: Names in it that only a program on a GPU has.
@@ -54,6 +76,11 @@ class PrintedProfile(Joined):
     def by_torch(self) -> bool:
         """Whether torch's own profiler printed it."""
         return isinstance(self.table.record, KeyAverages)
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is some rows of a table, whose head was not pasted."""
+        return bool(self.table.record.rows) and not self.table.record.header
 
     @property
     def is_foot(self) -> bool:
@@ -73,12 +100,17 @@ class PrintedProfile(Joined):
         host, device = totals.get("Self CPU"), totals.get("Self CUDA")
         return host / device if host and device else 0.0
 
+    def of(self, named: Callable[[str], bool]) -> list[PrintedRow]:
+        """Return the rows that have such names, the longest on the device first."""
+        rows = (row for row in self.rows if named(row.name))
+        return sorted(rows, key=lambda row: (-row.device_ms, -row.host_ms, row.name))
+
     @classmethod
     def join(
         cls, *, averages: Table[KeyAverages], reports: Table[NsysTable]
     ) -> Iterator[Seen[PrintedProfile]]:
         """Yield one per table of torch, and one for all tables of Nsight Systems."""
-        for seen in (row for row in averages if row.record.header or row.record.totals):
+        for seen in (row for row in averages if row.record.rows or row.record.totals):
             yield Seen(_of_torch(seen), seen.count, seen.places, seen.text)
         tables = list(reports)
         if tables:
@@ -98,6 +130,21 @@ class DeviceProfile(Joined):
         """Yield one if there is any."""
         rows = [*timelines, *(row for row in printed if row.record.launches)]
         for row in rows[:1]:
+            yield Seen(cls(), 1, row.places, row.text)
+
+
+class AnyLoading(Joined):
+    """Batches that are waited for: spans of a trace, or rows of a printed table."""
+
+    switch: ClassVar[str] = "torch.profiler.profile(...)"
+
+    @classmethod
+    def join(
+        cls, *, loads: Table[DataLoading], printed: Table[PrintedProfile]
+    ) -> Iterator[Seen[AnyLoading]]:
+        """Yield one if there is any."""
+        tables = (row for row in printed if row.record.of(is_loading))
+        for row in [*loads, *tables][:1]:
             yield Seen(cls(), 1, row.places, row.text)
 
 
@@ -134,6 +181,11 @@ class AnyRecording(Joined):
             yield Seen(cls(), 1, row.places, row.text)
 
 
+def is_loading(name: str) -> bool:
+    """Tell whether a row is that of a DataLoader which makes, or waits for, a batch."""
+    return name.startswith("enumerate(DataLoader)#")
+
+
 def _of_torch(seen: Seen[KeyAverages]) -> PrintedProfile:
     rows = list(seen.record.averages())
     totals = {total.total.strip(): total.duration for total in seen.record.totals}
@@ -141,12 +193,20 @@ def _of_torch(seen: Seen[KeyAverages]) -> PrintedProfile:
     devices = [ms for name, ms in totals.items() if name != "Self CPU" and ms is not None]
     columns = any(name.endswith(_OF_DEVICE) for name in seen.record.columns)
     timed = [row for row in rows if row.self_device_ms]
+    of_host, _ = seen.record.whole()
     return PrintedProfile(
         launches=sum(row.calls or 0 for row in rows if row.name.startswith(LAUNCHES)),
         launch_ms=sum(row.self_cpu_ms or 0 for row in rows if row.name.startswith(LAUNCHES)),
-        host_ms=host or sum(row.self_cpu_ms or 0.0 for row in rows),
+        host_ms=host or of_host or sum(row.self_cpu_ms or 0.0 for row in rows),
         wait_ms=sum(row.self_cpu_ms or 0.0 for row in rows if any(w in row.name for w in WAITS)),
-        device_ms=devices[0] if devices else _total(timed) if columns else None,
+        device_ms=devices[0] if devices else _of_device(seen.record, timed) if columns else None,
+        no_device=columns and not timed and _is_whole(seen.record),
+        rows=tuple(
+            PrintedRow(
+                row.name.rstrip(".…"), row.calls or 0, row.self_cpu_ms or 0, row.self_device_ms or 0
+            )
+            for row in rows
+        ),
         copy_ms=sum(
             (row.self_device_ms if timed else row.self_cpu_ms) or 0.0
             for row in rows
@@ -158,8 +218,17 @@ def _of_torch(seen: Seen[KeyAverages]) -> PrintedProfile:
     )
 
 
-def _total(rows: list[Average]) -> float:
-    return sum(row.self_device_ms or 0.0 for row in rows)
+def _of_device(table: KeyAverages, timed: list[Average]) -> float | None:
+    """Return the device's milliseconds; of some rows that are the host's alone, None."""
+    known = table.whole()[1] or sum(row.self_device_ms or 0.0 for row in timed)
+    return known or (0.0 if table.header else None)
+
+
+def _is_whole(table: KeyAverages) -> bool:
+    """Tell whether its device took no time in all, or a share of none, which is no number."""
+    totals = [one.duration for one in table.totals if one.total != "Self CPU"]
+    nothing = bool(totals) and not any(totals)
+    return nothing or any(cell == "NaN" for row in table.rows for cell in row.cells)
 
 
 def _is_on_gpu(name: str) -> bool:
@@ -178,6 +247,10 @@ def _of_nsys(tables: list[Seen[NsysTable]], first: Seen[NsysTable]) -> PrintedPr
         host_ms=sum(row.ms for row in calls),
         wait_ms=sum(row.ms for row in calls if any(word in row.name for word in WAITS)),
         device_ms=sum(row.ms for row in kernels) if kernels else None,
+        rows=(
+            *(PrintedRow(row.name, row.calls, row.ms, 0.0) for row in calls),
+            *(PrintedRow(row.name, row.calls, 0.0, row.ms) for row in kernels),
+        ),
         on_gpu=tuple(row.name for row in calls[:3]),
         compiled=any(row.name.startswith("triton_") for row in kernels),
         table=first,

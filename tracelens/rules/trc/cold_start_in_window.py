@@ -11,9 +11,10 @@ from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
+from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.rows import Timeline
 from tracelens.traces.views import View, stories, views
-from tracelens.words import length, percent
+from tracelens.words import length, percent, plural
 
 __all__ = ["ColdStartInWindow"]
 
@@ -21,6 +22,10 @@ __all__ = ["ColdStartInWindow"]
 MIN_MS = 5.0
 MIN_SHARE = 0.1
 MAX_QUOTED = 3
+#: Share of the host's time in a printed table, and milliseconds of a call that starts something.
+MIN_PRINTED, LONG_MS = 0.2, 1.0
+#: Calls that take memory or load code, which is done once.
+STARTS = ("cudaMalloc", "cudaHostAlloc", "cudaFree", "cuModuleLoad", "cuLibraryLoad", "hipMalloc")
 #: What gives memory of the device back.
 FREES = frozenset({"cudaFree", "hipFree"})
 #: Of a trace without steps, what one-off work before the first kernel must take to be told.
@@ -102,13 +107,18 @@ class ColdStartInWindow(Rule):
 
     def check(
         self,
+        profiles: Table[AnyProfile],
+        *,
         windows: Table[Window],
         timelines: Table[Timeline],
-        *,
+        printed: Table[PrintedProfile],
         steps: Table[Step],
         calls: Table[RuntimeCall],
     ) -> Iterator[Finding]:
         """Yield one finding per trace that holds much one-off work."""
+        del profiles
+        for told in printed:
+            yield from self._printed(told)
         for view in views(windows, steps, timelines, whole=True):
             start = view.total("idle_start_ms")
             whole = view.run.window
@@ -120,6 +130,36 @@ class ColdStartInWindow(Rule):
                 slow = [row for row in mine if row.record.starts or _slow(row)]
                 slow.sort(key=lambda row: -row.ms)
                 yield self._finding(view, start, slow)
+
+    def _printed(self, row: Seen[PrintedProfile]) -> Iterator[Finding]:
+        told = row.record
+        rows = [
+            one
+            for one in told.of(lambda name: name.startswith(STARTS) and "Async" not in name)
+            if one.host_ms >= LONG_MS * one.calls > 0
+        ]
+        ms = sum(one.host_ms for one in rows)
+        if ms < max(MIN_MS, MIN_PRINTED * told.host_ms):
+            return
+        share = min(1.0, ms / told.host_ms)
+        data = ColdStart(start_ms=ms, window_ms=told.host_ms)
+        shown = ", ".join(
+            f"`{one.name}` {length(one.host_ms)} in {plural(one.calls, 'call')}"
+            for one in rows[:MAX_QUOTED]
+        )
+        yield self.finding(
+            "printed",
+            title=f"starting up takes {percent(share)} of the host's time in the table",
+            message=f"{shown}: memory is taken and code loaded once, not in every step. The table "
+            "is as much about starting as about running.",
+            severity=Severity.INFO,
+            confidence=Confidence.MEDIUM,
+            count=max(1, sum(one.calls for one in rows)),
+            evidence=[told.table.quote()],
+            cost=Cost(ms=ms, share=share, basis="upper_bound", of="the host's time in the table"),
+            advice=self.advise(data),
+            data=data,
+        )
 
     def causes(self, finding: Finding) -> Iterable[Story]:
         """What waits for a start is idle."""

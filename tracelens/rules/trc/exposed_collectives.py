@@ -15,6 +15,7 @@ from tracelens.rules import Rule
 from tracelens.traces.collectives import alone_ms, longest_alone
 from tracelens.traces.critical import CriticalPath
 from tracelens.traces.measured import DeviceBusy, TraceHeader, Window
+from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.rows import CollectiveTime
 from tracelens.traces.views import stories
 from tracelens.words import length, percent
@@ -22,6 +23,8 @@ from tracelens.words import length, percent
 __all__ = ["ExposedCollectives"]
 
 MIN_SHARE = 0.1
+#: Of a printed table, which does not tell what runs beside them.
+MIN_PRINTED = 0.3
 MAX_QUOTED = 4
 MAX_TOLD = 3
 #: Share of the exposed time from which on a kind of collective is what it is about.
@@ -162,8 +165,10 @@ class ExposedCollectives(Rule):
 
     def check(
         self,
-        windows: Table[Window],
+        profiles: Table[AnyProfile],
         *,
+        windows: Table[Window],
+        printed: Table[PrintedProfile],
         devices: Table[DeviceBusy],
         kernels: Table[DeviceKernel],
         exposed: Table[CollectiveTime],
@@ -173,6 +178,9 @@ class ExposedCollectives(Rule):
         wrappers: Table[ParallelCall],
     ) -> Iterator[Finding]:
         """Yield one finding per device, or host, that waits in collectives."""
+        del profiles
+        for told in printed:
+            yield from self._printed(told)
         for window in windows:
             source = window.first.input
             header = next((h.record for h in headers.within(source)), TraceHeader())
@@ -188,6 +196,44 @@ class ExposedCollectives(Rule):
                     known = list(paths.within(source)) if window.record.waits else []
                     mine = [p.record for p in known if p.record.device == device.record.device]
                     yield self._finding(device.record, _Shown(shown, kinds, header, mine))
+
+    def _printed(self, row: Seen[PrintedProfile]) -> Iterator[Finding]:
+        """Yield what share of the GPU's time collectives are, and how much must run alone."""
+        told, whole = row.record, row.record.device_ms
+        rows = told.of(lambda name: name.startswith("nccl"))
+        kernels = [one for one in rows if not one.name.startswith("nccl:")] or rows
+        ms = sum(one.device_ms for one in kernels)
+        if not whole or ms < MIN_PRINTED * whole:
+            return
+        share = min(1.0, ms / whole)
+        alone = max(0.0, 2 * share - 1) * whole
+        first = kernels[0].name.lower().replace("_", "")
+        data = Exposed(
+            collective_ms=ms,
+            exposed_ms=alone,
+            of_ms=whole,
+            reduces="allreduce" in first,
+            exchanges=any(word in first for word in _EXCHANGES),
+            gathers=any(word in first for word in _GATHERS),
+        )
+        beside = (
+            f" What else runs is too little to hide them: {length(alone)} at least run alone."
+            if alone
+            else " How much of it is hidden behind computing, a trace tells."
+        )
+        longest = kernels[:MAX_TOLD]
+        names = ", ".join(f"`{one.name[:60]}` {length(one.device_ms)}" for one in longest)
+        yield self.finding(
+            "printed",
+            title=f"collectives take {percent(share)} of the GPU's time in the table",
+            message=f"{names}.{beside} A rank that waits for a slower one looks the same.",
+            confidence=Confidence.MEDIUM if alone else Confidence.LOW,
+            count=max(1, sum(one.calls for one in kernels)),
+            evidence=[told.table.quote()],
+            cost=_cost(ms, max(ms, whole), "the GPU's time in the table"),
+            advice=self.advise(data),
+            data=data,
+        )
 
     def _on_host(
         self,

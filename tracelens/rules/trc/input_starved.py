@@ -13,6 +13,7 @@ from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
+from tracelens.traces.printed import AnyLoading, PrintedProfile, is_loading
 from tracelens.traces.runs import Run, runs
 from tracelens.traces.views import stories
 from tracelens.words import length, percent
@@ -20,6 +21,8 @@ from tracelens.words import length, percent
 __all__ = ["InputStarved"]
 
 MIN_SHARE = 0.1
+#: Of the host's time in a printed table, in which the GPU may be at work.
+MIN_PRINTED = 0.2
 #: Share of the time of all batches from which on it is named what makes them.
 MIN_MAKING = 0.5
 #: What makes a sample, and a batch of samples; but for what passes on to the program's own.
@@ -99,19 +102,48 @@ class InputStarved(Rule):
 
     def check(
         self,
+        any_loads: Table[AnyLoading],
+        *,
         windows: Table[Window],
         loads: Table[DataLoading],
-        *,
+        printed: Table[PrintedProfile],
         steps: Table[Step],
         called: Table[PythonFunction],
     ) -> Iterator[Finding]:
-        """Yield one finding per trace that waits for data."""
+        """Yield one finding per trace, or printed table, that waits for data."""
+        del any_loads
+        for told in printed:
+            yield from self._printed(told)
         for each in runs(windows, steps):
             run = replace(each, steps=each.steps[1:]) if each.n > 1 else each
             of_it = list(loads.within(run.window.first.input))
             ms = run.total("idle_loading_ms" if run.on_device else "loading_ms")
             if of_it and run.ms > 0 and ms >= MIN_SHARE * run.ms:
                 yield self._finding(run, of_it, ms, _making(run, of_it, called))
+
+    def _printed(self, row: Seen[PrintedProfile]) -> Iterator[Finding]:
+        told = row.record
+        rows = told.of(is_loading)
+        ms = sum(one.host_ms for one in rows)
+        if told.host_ms <= 0 or ms < MIN_PRINTED * told.host_ms:
+            return
+        share = min(1.0, ms / told.host_ms)
+        alone = any("SingleProcess" in one.name for one in rows)
+        data = Starved(alone=alone, loading_ms=ms, of_ms=told.host_ms)
+        calls = max(1, sum(one.calls for one in rows))
+        how = " The process loads the data itself: `num_workers` is 0." if alone else ""
+        yield self.finding(
+            "printed",
+            title=f"waiting for batches takes {percent(share)} of the host's time in the table",
+            message=f"{calls:,} batches took {length(ms / calls)} each to come.{how} Whether the "
+            "GPU was idle meanwhile, a trace tells.",
+            confidence=Confidence.MEDIUM,
+            count=calls,
+            evidence=[told.table.quote()],
+            cost=Cost(ms=ms, share=share, basis="upper_bound", of="the host's time in the table"),
+            advice=self.advise(data),
+            data=data,
+        )
 
     def _finding(
         self,

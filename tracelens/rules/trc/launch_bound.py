@@ -31,6 +31,8 @@ __all__ = ["LaunchBound"]
 MIN_KERNELS = 500
 #: In a printed table, which is of many steps.
 MIN_PRINTED = 1000
+#: ... and in some of its rows.
+MIN_OF_ROWS = 100
 SHORT_US = 10.0
 #: Share of the step that the calls take which launch kernels.
 MIN_LAUNCHING = 0.3
@@ -286,7 +288,8 @@ class LaunchBound(Rule):
             compiled=told.compiled,
         )
         if told.device_ms is None:
-            means = f"That is {percent(told.launch_ms / told.host_ms)} of the time in CUDA's calls."
+            of = "of the host's time" if told.by_torch else "of the time in CUDA's calls"
+            means = f"That is {percent(told.launch_ms / told.host_ms)} {of}."
         else:
             means = (
                 f"They kept the GPU busy for {length(told.device_ms)}, "
@@ -359,10 +362,12 @@ class LaunchBound(Rule):
 
 def _is_launching(told: PrintedProfile) -> bool:
     """Tell whether a printed table shows many short kernels, and a host that is slower."""
-    if told.launches < MIN_PRINTED or told.host_ms <= 0:
+    if told.launches < (MIN_OF_ROWS if told.is_part else MIN_PRINTED) or told.host_ms <= 0:
         return False
     if told.device_ms is None:
-        return not told.by_torch and told.launch_ms >= MIN_LAUNCHING * told.host_ms
+        return (
+            told.is_part or not told.by_torch
+        ) and told.launch_ms >= MIN_LAUNCHING * told.host_ms
     short = 1000 * told.device_ms < 2 * SHORT_US * told.launches
     return short and told.host_ms - told.wait_ms > 1.25 * told.device_ms
 

@@ -11,6 +11,7 @@ from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Transfer, Window
+from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.runs import Run, runs
 from tracelens.traces.views import stories
 from tracelens.words import length, percent
@@ -20,6 +21,9 @@ __all__ = ["PageableH2DCopy"]
 #: Bytes per step below which copies are scalars, indices and such.
 MIN_BYTES = 1 << 20
 MIN_SHARE = 0.01
+#: Share of the GPU's time in a printed table, which holds no bytes.
+MIN_PRINTED = 0.1
+PAGEABLE = "Memcpy HtoD (Pageable"
 #: What a copy from pinned memory over PCIe 4 reaches: bytes per millisecond.
 PINNED = 20e6
 
@@ -27,9 +31,10 @@ PINNED = 20e6
 class Pageable(FindingData):
     """Copies from pageable memory."""
 
-    bytes: int
+    #: None where a printed table tells the time alone.
+    bytes: int | None
     ms: float
-    gbs: float
+    gbs: float | None
 
 
 class PageableH2DCopy(Rule):
@@ -75,14 +80,23 @@ class PageableH2DCopy(Rule):
     )
 
     def check(
-        self, windows: Table[Window], transfers: Table[Transfer], *, steps: Table[Step]
+        self,
+        profiles: Table[AnyProfile],
+        *,
+        windows: Table[Window],
+        transfers: Table[Transfer],
+        steps: Table[Step],
+        printed: Table[PrintedProfile],
     ) -> Iterator[Finding]:
-        """Yield one finding per trace that copies much from pageable memory."""
+        """Yield one finding per trace, or printed table, that copies much from pageable memory."""
+        del profiles
+        for told in printed:
+            yield from self._printed(told)
         for run in runs(windows, steps):
             n = max(1, len(run.all_steps))
             for row in transfers.within(run.window.first.input):
                 copy = row.record
-                if not copy.name.startswith("Memcpy HtoD (Pageable"):
+                if not copy.name.startswith(PAGEABLE):
                     continue
                 whole = run.window.record.ms
                 if copy.bytes >= MIN_BYTES * n and copy.ms >= MIN_SHARE * whole:
@@ -91,6 +105,28 @@ class PageableH2DCopy(Rule):
     def follows(self, finding: Finding) -> Iterable[Story]:
         """Where nothing is computed meanwhile, that is what they cost."""
         return stories(["pageable"], finding)
+
+    def _printed(self, row: Seen[PrintedProfile]) -> Iterator[Finding]:
+        told = row.record
+        rows = told.of(lambda name: name.startswith(PAGEABLE))
+        ms, whole = sum(one.device_ms for one in rows), told.device_ms
+        if not whole or ms < MIN_PRINTED * whole:
+            return
+        share, of = min(1.0, ms / whole), "the GPU's time in the table"
+        calls = sum(one.calls for one in rows)
+        data = Pageable(bytes=None, ms=ms, gbs=None)
+        yield self.finding(
+            "printed",
+            title=f"copies from pageable memory take {percent(share)} of {of}",
+            message=f"{calls:,} copies of {length(ms / max(1, calls))} each come from memory that "
+            "is not pinned: the driver copies it once more, and the program waits meanwhile.",
+            confidence=Confidence.MEDIUM,
+            count=max(1, calls),
+            evidence=[told.table.quote()],
+            cost=Cost(ms=ms, share=share, basis="upper_bound", of=of),
+            advice=self.advise(data),
+            data=data,
+        )
 
     def _finding(self, run: Run, row: Seen[Transfer], n: int) -> Finding:
         copy, whole = row.record, run.window.record.ms

@@ -12,6 +12,7 @@ from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.measured import Chain, Window
+from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.rows import Timeline
 from tracelens.traces.sequences import KernelSequence
 from tracelens.traces.views import COMPUTING, computing, stories
@@ -21,6 +22,8 @@ __all__ = ["PointwiseChainNotFused"]
 
 MIN_SHARE = 0.05
 MIN_SEQUENCES = 10
+#: Share of the GPU's time in a printed table.
+MIN_PRINTED = 0.3
 #: What fusing kernels behind products and between rows must save at most to be told, as a share.
 MIN_SAVED = 0.1
 #: ... and how much more than the elementwise ones among them, which are told otherwise.
@@ -109,14 +112,19 @@ class PointwiseChainNotFused(Rule):
 
     def check(
         self,
-        windows: Table[Window],
+        profiles: Table[AnyProfile],
         *,
+        windows: Table[Window],
+        printed: Table[PrintedProfile],
         timelines: Table[Timeline],
         chains: Table[Chain],
         following: Table[KernelSequence],
         nodes: Table[BackwardNode],
     ) -> Iterator[Finding]:
         """Yield one finding per trace in which such sequences take time."""
+        del profiles
+        for table in printed:
+            yield from self._printed(table)
         for window in windows:
             source = window.first.input
             of_it = [row for row in chains.within(source) if len(set(row.record.kernels)) > 1]
@@ -140,6 +148,29 @@ class PointwiseChainNotFused(Rule):
                     continue
             if told:
                 yield self._finding(of_it, ms, busy)
+
+    def _printed(self, row: Seen[PrintedProfile]) -> Iterator[Finding]:
+        """Yield what share eager mode's elementwise kernels are, where nothing is generated."""
+        told, whole = row.record, row.record.device_ms
+        rows = told.of(lambda name: "elementwise_kernel" in name)
+        ms, calls = sum(one.device_ms for one in rows), sum(one.calls for one in rows)
+        generated = told.compiled or told.of(lambda name: name.startswith(GENERATED))
+        if not whole or ms < MIN_PRINTED * whole or calls < MIN_SEQUENCES or generated:
+            return
+        share, of = min(1.0, ms / whole), "the GPU's time in the table"
+        data = Chains(kernels=calls, sequences=0, ms=ms, rest_ms=ms, of_ms=whole)
+        yield self.finding(
+            "printed",
+            title=f"elementwise kernels of eager mode take {percent(share)} of {of}",
+            message=f"{calls:,} of them take {length(ms)}, each of which reads its input from "
+            "memory and writes its output back. Compiled, those that follow each other are one.",
+            confidence=Confidence.MEDIUM,
+            count=calls,
+            evidence=[told.table.quote()],
+            cost=Cost(ms=ms, share=share, basis="upper_bound", of=of),
+            advice=self.advise(data),
+            data=data,
+        )
 
     def _behind(
         self,

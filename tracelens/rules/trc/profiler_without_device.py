@@ -172,7 +172,9 @@ class ProfilerWithoutDevice(Rule):
             return
         for row in printed:
             one = row.record
-            if one.by_torch and one.device_ms is None and not one.is_foot:
+            if one.no_device:
+                yield self._empty(row)
+            elif one.by_torch and one.device_ms is None and not (one.is_foot or one.is_part):
                 yield self._printed(row)
         for window in windows:
             if window.record.kernels or window.record.busy_ms:
@@ -237,6 +239,23 @@ class ProfilerWithoutDevice(Rule):
             evidence=[row.record.table.quote()],
             advice=self.advise(data),
             data=data,
+        )
+
+    def _empty(self, row: Seen[PrintedProfile]) -> Finding:
+        """Return that a table has columns of a GPU, and no time in any of them."""
+        return self.finding(
+            "empty",
+            title="no time on a GPU stands in the profiler's table",
+            message=(
+                "It has columns of a GPU, which are all zero: the program ran on the CPU, or the "
+                "profiler did not record the GPU, for want of CUPTI or of CUDA among its "
+                "activities. Which of both, `next(model.parameters()).device` tells."
+            ),
+            severity=Severity.INFO,
+            confidence=Confidence.HIGH,
+            evidence=[row.record.table.quote()],
+            advice=self.advise(Undevised(launches=0, operators=())),
+            data=Undevised(launches=0, operators=()),
         )
 
     def _unread(self, window: Seen[Window], category: str, title: str, text: str) -> Finding:

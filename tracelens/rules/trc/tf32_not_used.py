@@ -11,6 +11,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import TraceHeader
+from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.rows import Timeline
 from tracelens.traces.views import COMPUTING, computing
 from tracelens.words import length, percent
@@ -25,6 +26,11 @@ MAX_QUOTED = 4
 TENSOR_CORES = ("tf32", "s1688", "tensorop", "xmma")
 #: ... and newer ones on plain cores: fused multiply-adds of float32.
 FFMA = "xmma_gemm_f32f32_f32f32_f32"
+
+
+#: Share of the GPU's time in a printed table, and what kernels are called for a GPU with TF32.
+MIN_PRINTED = 0.2
+WITH_TF32 = ("ampere_", "hopper_", "blackwell_", "sm80_", "sm86_", "sm89_", "sm90_", "sm100_")
 
 
 class Plain(FindingData):
@@ -85,12 +91,17 @@ class Tf32NotUsed(Rule):
 
     def check(
         self,
+        profiles: Table[AnyProfile],
+        *,
         headers: Table[TraceHeader],
         timelines: Table[Timeline],
-        *,
+        printed: Table[PrintedProfile],
         kernels: Table[DeviceKernel],
     ) -> Iterator[Finding]:
         """Yield one finding per trace with slow products on a device that has faster ones."""
+        del profiles
+        for told in printed:
+            yield from self._printed(told)
         for header in headers:
             source = header.first.input
             rows = [row for row in kernels.within(source) if _is_plain(row.record)]
@@ -99,6 +110,29 @@ class Tf32NotUsed(Rule):
             if _has_tf32(header.record) and busy and ms >= MIN_SHARE * busy:
                 rows.sort(key=lambda row: -row.ms)
                 yield self._finding(header.record, rows, ms, busy)
+
+    def _printed(self, row: Seen[PrintedProfile]) -> Iterator[Finding]:
+        """Yield it of a printed table, whose kernels name the GPU that they are made for."""
+        told = row.record
+        rows = told.of(lambda name: _is_plain_name(name) and any(w in name for w in WITH_TF32))
+        ms, whole = sum(one.device_ms for one in rows), told.device_ms
+        if not whole or ms < MIN_PRINTED * whole:
+            return
+        share, of = min(1.0, ms / whole), "the GPU's time in the table"
+        calls = sum(one.calls for one in rows)
+        data = Plain(device="", ms=ms, of_ms=whole)
+        yield self.finding(
+            "printed",
+            title=f"float32 products without TF32 take {percent(share)} of {of}",
+            message=f"`{rows[0].name[:80]}` computes on the GPU's plain cores; it is made for one "
+            f"whose tensor cores have TF32. {calls:,} such products take {length(ms)}.",
+            confidence=Confidence.MEDIUM,
+            count=max(1, calls),
+            evidence=[told.table.quote()],
+            cost=Cost(ms=ms, share=share, basis="upper_bound", of=of),
+            advice=self.advise(data),
+            data=data,
+        )
 
     def _finding(
         self, header: TraceHeader, rows: list[Seen[DeviceKernel]], ms: float, busy: float
@@ -124,7 +158,11 @@ class Tf32NotUsed(Rule):
 
 
 def _is_plain(kernel: DeviceKernel) -> bool:
-    name = kernel.name.lower()
+    return _is_plain_name(kernel.name)
+
+
+def _is_plain_name(name: str) -> bool:
+    name = name.lower()
     if FFMA in name:
         return True
     return "sgemm" in name and not any(word in name for word in TENSOR_CORES)
