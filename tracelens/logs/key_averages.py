@@ -32,8 +32,9 @@ class KeyAveragesLog(Log):
         r"-{10,}  -{5,}  -{5}[- ]*$| *Name {2,}Self CPU (?:total )?% "
         r"|Self \w{2,8} time total: [\d.]{1,12}[mu]?s$"
         r"| *(?:aten::|cuda[A-Z]|cuLaunch|hip[A-Z]|ProfilerStep|autograd::|Memcpy [HD]|triton_\w"
-        r"|void \w|nccl[\w:]|c10d::|mkldnn::|Optimizer\.|enumerate\(DataLoader|(?:volta|turing|ampere)_"
-        r"|sm\d\d_|cutlass|Cijk_|flash_|miopen|CompiledFunction|Torch-Compiled Region|nn\.Module: |\w{2,60}Backward\d"
+        r"|void \w|nccl[\w:]|c10d::|mkldnn::|Optimizer\.|enumerate\(DataLoader"
+        r"|(?:volta|turing|ampere)_|sm\d\d_|cutlass|Cijk_|flash_|miopen|CompiledFunction"
+        r"|Torch-Compiled Region|nn\.Module: |\w{2,60}Backward\d"
         r"|(?:[\w./-]{1,100}\.py|<[\w./ -]{1,60}>)\(\d{1,6}\): )[^\n]{0,120}?"
         r"  \d{1,3}\.\d\d%  +[\d.]{1,12}[mu]?s  "
     )
