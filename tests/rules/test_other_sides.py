@@ -110,7 +110,10 @@ def test_a_trace_without_length_has_no_shares() -> None:
         [seen(DataLoading.model_construct(loader="", iterator="_SingleProcessDataLoaderIter"))]
     )
     stages = Table([seen(DispatchStage.model_construct(stage="Pregraph bytecode"))])
-    assert list(InputStarved().check(window, loads, steps=none, called=none)) == []
+    starved = InputStarved().check(
+        none, windows=window, loads=loads, printed=none, steps=none, called=none
+    )
+    assert list(starved) == []
     assert list(GuardLookupCost().check(window, steps=none, stages=stages, frames=none)) == []
 
 
