@@ -35,6 +35,67 @@ def _told(text: str, tmp_path: Path) -> list[Finding]:
             ),
             "`forward` took 94.1 s to compile, 71.2 s of it in Inductor",
         ),
+        (
+            (
+                'perf,cpu,"c",--conv mb1ic16ih7oc16oh7kh5ph2n"c",0.07,0.09\n'
+                "total perf: min(ms):0.07 avg(ms):0.09\n"
+            ),
+            "benchdnn",
+        ),
+        (
+            (
+                "|===========|\n|      PyTorch CUDA memory summary, device ID 0      |\n"
+                "|   CUDA OOMs: 2            |        cudaMalloc retries: 3         |\n"
+                "| Allocated memory      |  10343 MiB |  14441 MiB |  58834 MiB |  48490 MiB |\n"
+            ),
+            "out of memory 2 times, 14441 MiB at most",
+        ),
+        (
+            (
+                "|      PyTorch CUDA memory summary, device ID 0      |\n"
+                "|   CUDA OOMs: 0            |        cudaMalloc retries: 0         |\n"
+                "| Allocated memory      | 110420 KiB |   1044 MiB |  23809 MiB |  23701 MiB |\n"
+            ),
+            "1044 MiB at most, and never out of memory",
+        ),
+        ("xft_verbose,exec,cpu,api,xdnn_sgemm_f32f16f32_compute,m1k4096n22016,5.2\n", "xFaster"),
+        ("[07/30/2026-15:30:36] [I] === Model Options ===\n", "TensorRT"),
+        ("7755.929 ROOT\n├─ 98.737 cublas_1024\n", "Proton"),
+        ('"Name","Calls","TotalDurationNs","AverageNs","Percentage"\n', "ROCm"),
+        (
+            (
+                "    Section: GPU Speed Of Light Throughput\n"
+                "    Memory Throughput                   %        94.59\n"
+            ),
+            "Memory Throughput at 94.6 % of the device's peak",
+        ),
+        (
+            (
+                "Running train method from resnet50 on cuda in dynamo inductor mode\n"
+                "Correctness:                        False\n"
+                "PT2 Compilation time:      27.919 seconds\n"
+            ),
+            "resnet50: its results differ from eager's, and compiling took 27.9 s",
+        ),
+        (
+            (
+                "+-------------+-------------+------------------------+----------+\n"
+                "|    suite    |    name     | inductor_no_cudagraphs | inductor |\n"
+                "+-------------+-------------+------------------------+----------+\n"
+                "| torchbench  |  resnet50   |         0.9349         |  0.8519  |\n"
+            ),
+            "torch's own benchmarks",
+        ),
+        # The first steps of either side compile or start, and the third is the first that counts.
+        (
+            (
+                "eager eval time 0: 1.5\neager eval time 2: 0.010\ncompile eval time 0: 60.1\n"
+                "compile eval time 1: 20.1\ncompile eval time 2: 0.020\n"
+            ),
+            "compiled code is no faster: 2 times eager's time",
+        ),
+        ("eager time: 20 ms\ncompiled time: 5.0 ms\n", "compiled code takes 25 % of eager's time"),
+        ("(eval) eager median: 0.4, compile median: 0.5, speedup: 0.8x\n", "1.25 times eager's"),
         ("cuda eval  resnet50\n0.912x\n", "resnet50 is slower compiled (0.912)"),
         ("cuda train resnet50                        1.312x\n", "torch's own benchmarks"),
         ("Stats { ok: 12, other_rank: 0, fail_glog: 3 }\n", "tlparse"),
@@ -69,6 +130,11 @@ def test_a_tool_is_named_with_what_it_tells(text: str, words: str, tmp_path: Pat
         "0.912x\n",
         "0.101ms 0.805 GB 7952.70GB/s copy_kernel\n",
         "Stats { ok: 12, failed: 3 }\n",
+        "compiled 12 files: 3.4 s\ncompile time: 3.4\n",
+        "eager time: 20 ms\n",
+        "| name | price |\n+------+-------+\n",
+        "[2026-07-30 15:30:36] [I] hello\n",
+        "perf,1,2\n",
         "{'compile_id': 7}\n",
     ],
 )

@@ -20,11 +20,16 @@ HELPS = {
     "AttributeError: module 'torch' has no attribute '_dynamo'": "newer-torch",
     "AttributeError: module 'torch' has no attribute 'compiler'": "newer-torch",
     "subprocess.CalledProcessError: Command ['C:\\\\ai\\\\triton\\\\backends\\\\nvidia\\\\bin\\\\ptxas.exe', '--version'] returned non-zero exit status 3221225794.": "own-ptxas",
+    "ERROR: Could not find a version that satisfies the requirement triton==2.3.0 (from versions: none)\nERROR: No matching distribution found for triton==2.3.0": "no-wheel",
+    "LINK : fatal error LNK1112: module machine type 'x64' conflicts with target machine type 'x86'\nCppCompileError: C++ compile error": "prompt",
     "RuntimeError: Cannot copy between CPU and CUDA tensors during CUDA graph capture unless the CPU tensor is pinned.": "no-graphs",
 }
 #: Torch's words, and no failure of these kinds.
 OTHERS = (
     "AttributeError: module 'torch' has no attribute 'flot32'",
+    "ERROR: No matching distribution found for tritonclient==2.3.0",
+    "ERROR: No matching distribution found for triton-model-analyzer",
+    "LINK : fatal error LNK1112: module machine type 'x64' conflicts with target machine type 'ARM64'",
     "INFO 12 blocks were taken during CUDA graph capture",
     "AttributeError: module 'torchlight' has no attribute 'compile'",
     "subprocess.CalledProcessError: Command ['/usr/bin/nvcc', '--version'] returned non-zero exit status 1.",
@@ -72,8 +77,14 @@ def report(text: str, folder: Path) -> Report:
 @pytest.mark.parametrize("text", HELPS)
 def test_what_helps_comes_first(text: str, tmp_path: Path) -> None:
     first = report(text, tmp_path).told[0]
-    assert first.code == "ERR000"
+    assert first.code == {"no-wheel": "ERR008", "prompt": "ERR003"}.get(HELPS[text], "ERR000")
     assert first.advice[0].id == HELPS[text]
+
+
+def test_a_title_names_the_generated_file_without_its_folders(tmp_path: Path) -> None:
+    hashed = "c4shzjsawi6isatgxt5usmll3ivp5z6j3uob2b2hlma3oxsl24vk.main.cpp:41:58: error: 'tmp13'"
+    first = report(f"/srv/torchinductor_ana/4s/{hashed} was not declared", tmp_path).told[0]
+    assert first.title.endswith(f"generated code: {hashed} was not declared")
 
 
 @pytest.mark.parametrize("text", OTHERS)

@@ -37,7 +37,7 @@ def told(events: list[Json], **header: object) -> dict[str, Finding]:
         ("aten::std", "cpu_op", "reduction"),
         ("aten::mkldnn_rnn_layer", "cpu_op", "recurrent"),
         ("aten::lstm", "cpu_op", "recurrent"),
-        ("aten::lstsq", "cpu_op", "elementwise"),
+        ("aten::lstsq", "cpu_op", "linear algebra"),
         ("model_forward", "user_annotation", "Python"),
         ("my_library::work", "cpu_op", "other"),
         ("DistributedDataParallel.forward", "user_annotation", "Python"),
@@ -179,7 +179,7 @@ def test_a_line_between_operators_is_named_from_five_milliseconds_on(
         assert (finding.where.function, finding.where.line) == ("wait", 7)
         assert finding.severity is Severity.INFO
         assert finding.data["ms"] == pytest.approx(us / 1000, abs=0.01)
-        assert [advice.id for advice in finding.advice] == ["rarely", "lock"]
+        assert [advice.id for advice in finding.advice] == ["workers", "rarely", "lock"]
 
 
 def test_what_another_thread_does_meanwhile_is_not_blamed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,16 +84,19 @@ def test_evidence_of_attention_names_the_softmax(tmp_path: Path) -> None:
     assert (line.line, line.text.partition("\t")[2]) == (3, "aten::_softmax")
 
 
-def calls(names: list[str], us: float, n: int = 6_000) -> list[Json]:
-    """Return ``n`` operators in turn, from each to the next ``us``."""
-    return [op(f"aten::{names[at % len(names)]}", us * at, us / 2) for at in range(n)]
+def calls(names: list[str], us: float, n: int = 6_000, inside: float = 0.5) -> list[Json]:
+    """Return ``n`` operators in turn, from each to the next ``us``, of which it takes a part."""
+    return [op(f"aten::{names[at % len(names)]}", us * at, us * inside) for at in range(n)]
 
 
 @pytest.mark.parametrize(
     ("events", "advice"),
     [
         (calls(["mul", "add"], 4.0), ["compile"]),
-        (calls(["mul", "add"], 6.0), None),  # they may compute as long as they are called
+        (calls(["mul", "add"], 12.0), ["compile"]),  # 6 us outside of each, and 2 to enter it
+        (calls(["mul", "add"], 13.0), None),  # between two, something else may be done
+        (calls(["mul", "add"], 8.0, inside=0.6), ["compile"]),  # 3.2 us and 2 of 8
+        (calls(["mul", "add"], 8.0, inside=0.7), None),  # 2.4 us and 2: they may compute
         (calls(["mul", "add"], 4.0, n=1_900), None),  # 7.6 ms
         (calls(["select", "item", "sub"], 4.0), ["at-once"]),
         (calls(["mul"] * 9 + ["item"], 4.0), ["compile"]),  # one read for nine operators
@@ -179,7 +183,16 @@ def test_an_operator_that_is_a_fifth_of_the_trace_is_named(
         ("aten::im2col", "unfolding"),
         ("aten::upsample_bilinear2d", "interpolation"),
         ("aten::std", "reduction"),
-        ("aten::stft", "elementwise"),
+        ("aten::erf", "elementwise"),
+        ("aten::stft", "Fourier transforms"),
+        ("aten::_fft_r2c", "Fourier transforms"),
+        ("aten::_linalg_svd", "linear algebra"),
+        ("aten::linalg_inv_ex", "linear algebra"),
+        ("aten::linalg_vector_norm", "normalization"),
+        ("aten::_cdist_forward", "distances"),
+        ("aten::_sparse_coo_tensor_with_dims_and_indices", "sparse tensors"),
+        ("aten::to_dense", "sparse tensors"),
+        ("aten::to", "copy"),
     ],
 )
 def test_what_operators_are_for(name: str, kind: str) -> None:
@@ -234,3 +247,138 @@ def test_a_line_waits_for_a_thread_where_most_of_its_time_is_a_wait(
     assert "Longest in a call of `acquire`" in finding.message
     assert ("It waits there for another thread" in finding.message) is told
     assert ([each.id for each in finding.advice] == ["lock"]) is told
+
+
+@pytest.mark.parametrize(
+    ("function", "ms", "named"),
+    [("beam_search", 24.0, True), ("beam_search", 9.0, False), ("<module>", 24.0, False)],
+)
+def test_the_function_that_calls_small_operators_is_named_though_it_is_all(
+    tmp_path: Path, function: str, ms: float, named: bool
+) -> None:
+    frame = span("python_function", f"beam.py(11): {function}", 0.0, 1_000 * ms)
+    finding = found(tmp_path, [frame, *calls(["mul", "add"], 4.0)], with_stack=1)["TRC002"]
+    assert (finding.where is not None) is named
+    assert ("of the trace is in `beam_search`, beam.py, line 11" in finding.message) is named
+
+
+@pytest.mark.parametrize(
+    ("name", "us", "hint"),
+    [
+        ("sort", 210.0, "`topk`"),
+        ("sort", 190.0, None),
+        ("_linalg_svd", 210.0, "`torch.linalg.svdvals`"),
+        ("pow", 210.0, None),
+    ],
+)
+def test_a_cheaper_form_is_named_with_the_operator(
+    tmp_path: Path, name: str, us: float, hint: str | None
+) -> None:
+    events = [op(f"aten::{name}", 1_000.0 * at, us) for at in range(20)]
+    events += [op(f"aten::mm{at % 5}", 1_000.0 * at + 205, 790.0) for at in range(20)]
+    note = found(tmp_path, sorted(events, key=lambda event: event["ts"]))["TRC030"].harmless
+    assert note is not None
+    assert ("takes less" in note) is (hint is not None)
+    assert hint is None or hint in note
+
+
+def shaped(name: str, us: float, dims: list[list[int]], types: list[str], **more: Any) -> Json:
+    """Return an operator with the shapes and types of its inputs."""
+    args = {"Input Dims": dims, "Input type": types, **more}
+    return op(name, 0.0, us) | {"args": args}
+
+
+def in_turn(events: list[Json]) -> list[Json]:
+    """Return the events one after the other."""
+    starts = [sum(event["dur"] for event in events[:at]) for at in range(len(events))]
+    return [
+        event | {"ts": start, "args": {**event.get("args", {}), "External id": at}}
+        for at, (event, start) in enumerate(zip(events, starts, strict=True), 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("target", "trains", "advice"),
+    [
+        ("c10::BFloat16", False, ["halves", "once"]),
+        ("c10::BFloat16", True, ["compile", "once"]),  # weights change in each step
+        ("float", False, ["compile", "once"]),
+    ],
+)
+def test_weights_that_autocast_converts_are_told_with_their_shape(
+    tmp_path: Path, target: str, trains: bool, advice: list[str]
+) -> None:
+    one = shaped("aten::copy_", 500.0, [[64, 32], [64, 32]], [target, "float"])
+    events = [one, op("aten::_to_copy", 0.0, 5.0), op("aten::mm", 0.0, 400.0)] * 10
+    if trains:
+        events.append(op("autograd::engine::evaluate_function: MmBackward0", 0.0, 9.0))
+    finding = found(tmp_path, in_turn(events), record_shapes=1)["TRC014"]
+    half = "(from float32 to 16 bits, or back), " if target != "float" else ""
+    assert f"Most of it is of 64x32{' ' if half else ', '}{half}10 times, 5 ms" in finding.message
+    assert [each.id for each in finding.advice] == advice
+
+
+@pytest.mark.parametrize(("copied", "told"), [(10, False), (11, True)])
+def test_the_bias_of_a_product_is_no_copy_of_the_programs(
+    tmp_path: Path, copied: int, told: bool
+) -> None:
+    """Of ten products each copies its bias first; an eleventh copy is the program's."""
+    events = [op("aten::copy_", 0.0, 500.0)] * copied + [op("aten::addmm", 0.0, 400.0)] * 10
+    assert ("TRC014" in found(tmp_path, in_turn(events))) is told
+
+
+@pytest.mark.parametrize(("unfolds", "first"), [(True, "conv2d"), (False, "compile")])
+def test_patches_that_are_written_out_belong_in_a_convolution(
+    tmp_path: Path, unfolds: bool, first: str
+) -> None:
+    events = [op("aten::im2col", 0.0, 300.0)] if unfolds else []
+    events += [op("aten::clone", 0.0, 9.0), op("aten::copy_", 0.0, 500.0), op("aten::bmm", 0, 900)]
+    finding = found(tmp_path, in_turn(events * 10))["TRC014"]
+    assert finding.advice[0].id == first
+
+
+@pytest.mark.parametrize(
+    ("weights", "us", "told"),
+    [
+        ([48, 1, 7, 7], 300.0, True),
+        ([48, 1, 7, 7], 190.0, False),  # 19 %
+        ([48, 48, 7, 7], 300.0, False),
+        ([1, 1, 7, 7], 300.0, False),  # one filter
+    ],
+)
+def test_convolutions_of_one_channel_each_are_told(
+    tmp_path: Path, weights: list[int], us: float, told: bool
+) -> None:
+    values = ["", "", "", "[3, 3]", "[1, 1]", "[1, 1]", "48"]
+    one = shaped(
+        "aten::mkldnn_convolution", us, [[4, 48, 32, 32], weights, []], ["float", "float", ""],
+        **{"Concrete Inputs": values},
+    )  # fmt: skip
+    rest = op("aten::mm", 0.0, 1_000.0 - us)
+    note = found(tmp_path, in_turn([one, rest] * 5), record_shapes=1)["TRC030"].harmless or ""
+    assert ("convolutions with one channel for each filter take" in note) is told
+
+
+@pytest.mark.parametrize(
+    ("passes", "reduced", "told"), [(4, 4, True), (1, 4, False), (4, 3, False)]
+)
+def test_gradients_that_are_reduced_for_each_of_several_passes(
+    tmp_path: Path, passes: int, reduced: int, told: bool
+) -> None:
+    """With fewer messages than passes, some passes reduce nothing."""
+    events: list[Json] = []
+    for step in range(5):
+        start = 20_000.0 * step
+        for at in range(passes):
+            name = "DistributedDataParallel.forward"
+            events.append(span("user_annotation", name, start + 1_000 * at, 900.0))
+        events.append(op("aten::mm", start + 1.0, 8_000.0))
+        for at in range(reduced):
+            begin = start + 9_000 + 1_000 * at
+            events.append(span("user_annotation", "gloo:all_reduce", begin, 900.0, tid=7))
+        events.append(span("user_annotation", "Optimizer.step#SGD.step", start + 19_000, 500.0))
+    finding = found(tmp_path, sorted(events, key=lambda event: event["ts"]))["TRC016"]
+    assert ("runs 4 times for each step of the optimizer" in finding.message) is told
+    assert [each.id for each in finding.advice] == (
+        ["accumulate"] if told else ["buckets", "accumulate"]
+    )

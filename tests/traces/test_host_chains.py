@@ -36,6 +36,10 @@ CHAIN = [("mul", 900.0, 10.0), ("add", 900.0, 10.0), ("gelu", 900.0, 10.0)]
         ([*CHAIN, ("mm", 12_000.0, 10.0)], 10, None),  # 18 % of the trace
         ([*CHAIN, ("mm", 9_000.0, 10.0)], 10, 10),  # 23 % of it
         ([*CHAIN, ("native_layer_norm", 300.0, 10.0)], 10, 10),
+        ([*CHAIN[:2], ("sum", 900.0, 10.0)], 10, 10),  # over what they have computed
+        ([*CHAIN[:1], ("sum", 900.0, 10.0), *CHAIN[:1]], 1, None),  # it ends the sequence
+        ([("sum", 900.0, 10.0), *CHAIN[:2]], 1, None),  # of something else
+        ([("add", 900.0, 10.0), ("log", 900.0, 10.0), ("mul", 900.0, 10.0)], 10, 10),
     ],
 )
 def test_elementwise_operators_in_a_row_are_told_where_they_take_a_fifth(

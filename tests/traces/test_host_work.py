@@ -59,7 +59,7 @@ def test_advice_fits_the_work(frame: str, operator: str, kind: str, advice: list
 @pytest.mark.parametrize(
     ("frame", "work", "advice"),
     [
-        ("train.py(4): wait", Work.OWN, ["rarely", "lock"]),
+        ("train.py(4): wait", Work.OWN, ["workers", "rarely", "lock"]),
         ("train.py(4): tokenize", Work.PREPARES, ["workers"]),
         ("train.py(4): save", Work.REPORTS, ["rarely"]),
         ("", Work.OWN, ["stacks"]),
@@ -88,6 +88,9 @@ def test_the_frame_of_the_program_is_none_of_torch() -> None:
         (["numpy/fft/_pocketfft.py(49): _raw_fft", "a.py(3): mel"], "a.py(3): mel"),
         (["/opt/site-packages/PIL/Image.py(9): open", "train.py(9): load"], "train.py(9): load"),
         (["json/encoder.py(183): encode"], ""),
+        # A class of the program, beside it; one of a package only forwards.
+        (["tok.py(23): __call__", "train.py(9): step"], "tok.py(23): __call__"),
+        (["kit/tok.py(23): __call__", "train.py(9): step"], "train.py(9): step"),
         # Names that programs give to their own files.
         (["profile.py(3): run", "train.py(9): step"], "profile.py(3): run"),
         (["/home/ana/proj/queue.py(3): run"], "/home/ana/proj/queue.py(3): run"),
@@ -137,3 +140,17 @@ def test_float16_on_a_gpu_is_not_advised_away(cause: str, told: bool) -> None:
     )  # fmt: skip
     told_ids = {each.id for each in UnfusedEpilogue.remedies if each.applies(data)}
     assert ("bfloat16" in told_ids) is told
+
+
+@pytest.mark.parametrize(("builtin", "told"), [("run_backward", False), ("sort", True)])
+def test_a_pause_in_the_backward_pass_is_no_lines_doing(
+    tmp_path: Path, builtin: str, told: bool
+) -> None:
+    inner = f"<built-in method {builtin} of torch._C._EngineBase object at 0x7f00>"
+    events = [
+        op("aten::mm", 0.0, 10_000.0),
+        span("python_function", "train.py(20): step", 10_000.0, 20_000.0),
+        span("python_function", inner, 10_010.0, 19_980.0),
+        op("aten::mm", 30_000.0, 10_000.0),
+    ]
+    assert ("TRC024" in found(tmp_path, events, with_stack=1)) is told

@@ -90,7 +90,7 @@ PHRASES = (
     Phrase(
         "msvc-environment",
         r"Cannotopenincludefile:['\"](?P<header_2>[\w./]{2,40})|C1083:(?:.{1,120}?['\"“”„»«「“‘’](?P<header>[\w./]{2,40})['\"“”»«」’])?"
-        r"|LNK1(?:104|181)[^;]{0,60}?(?P<library>(?:kernel32|libcmt|msvcrt|ucrt|uuid|oldnames|msvcprt|libucrt|user32)\.lib)",
+        r"|LNK1(?:104|181)[^;]{0,60}?(?P<library>(?:kernel32|libcmt|msvcrt|ucrt|uuid|oldnames|msvcprt|libucrt|user32)\.lib)|(?P<machine>LNK1112:[^;]{0,80}?['‘“]x86['’”]|OptimizingCompilerVersion[\d.]{5,20}forx86(?![-_\d]))",
     ),
     Phrase(
         "no-msvc",
@@ -152,7 +152,7 @@ PHRASES = (
     Phrase(
         "fp8",
         r"'\*(?P<type_3>fp8e4nv)'.{0,3000}?'cc':(?:[1-7]\d|8[0-8])\b|type(?P<type>fp8e\w{2,6})notsupportedinthisarchitecture|(?P<type_2>fp8e\w{2,6})(?:datatype)?isnotsupportedon"
-        r"|(?:Float8|float8|fp8)\w{0,12}(?:is|are)?onlysupportedon|conversionfrom/?to?fp8.{0,40}notsupported",
+        r"|(?:Float8|float8|fp8)\w{0,12}(?:is|are)?onlysupportedon|conversionfrom/?to?fp8.{0,40}notsupported|(?P<unnamed>tmp\d{1,5}\.to\(tl\.float(?:32|16|8e4nv))\)\^(?=$|Set|You|The|!!!|Traceback|Prompt|\d\d)",
     ),
     Phrase(
         "flex-attention",
@@ -181,7 +181,7 @@ PHRASES = (
     Phrase(
         "no-triton",
         r"Cannotfindaworkingtritoninstallation|TritonMissing|Nomodulenamed['‘]triton['’]"
-        r"|[Tt]riton(?:package)?(?:is)?notinstalled|notritoninstallation",
+        r"|[Tt]riton(?:package)?(?:is)?notinstalled|notritoninstallation|(?P<no_wheel>Nomatchingdistributionfoundfortriton|satisfiestherequirementtriton)(?![\w-])",
     ),
     Phrase(
         "xpu-build",
@@ -203,7 +203,7 @@ PHRASES = (
     ),
     Phrase(
         "nccl-error",
-        r"NCCLerrorin:(?:.{0,300}?(?P<nccl>unhandled\w{2,12}error|invalidusage|invalidargument|internalerror"
+        r"NCCLerror(?:in)?:(?:.{0,300}?(?P<nccl>unhandled\w{2,12}error|invalidusage|invalidargument|internalerror"
         r"|remoteprocessexited))?",
     ),
     Phrase(

@@ -31,7 +31,11 @@ class Benchmarking(Log):
     )
     prefixed = True
     #: Pasted without the prefix.
-    begins = re.compile(r"InChildProcess [^\n]{1,200}?: load \d")
+    begins = re.compile(
+        r"InChildProcess [^\n]{1,200}?: load \d"
+        r"|(?:COORDESC: |Best config for \w{1,300}: )?[A-Z]\w{0,40}: \w{1,40}, "
+        r"[^\n]{1,600}?, nreg \d{1,4}, nspill \d"
+    )
 
 
 class ChildRun(Record):

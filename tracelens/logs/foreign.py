@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Annotated
@@ -55,9 +55,27 @@ class Foreign(Log):
         r"|pass|fail_\w{1,40}|eager_\w{1,40}))? {0,40}$"
         r"|Stats \{ ok: \d{1,9}, (?:other_rank|fail_)"
         r"|Started off with: \d{1,9} nodes, \d{1,9} inputs"
+        r"|Running (?:train|eval) method from [\w.-]{1,80} on \w{2,6} in "
+        r"|\| {0,60}(?:suite|name|dev|Compiler) {1,60}\|[^\n]{0,300}?"
+        r"(?:inductor|aot_eager|start_latency|nvfuser)"
+        # Times of both that a program prints, as the tutorial's does.
+        r"|(?:\((?:train|eval)\) )?(?:[Ee]ager|[Cc]ompiled?)(?: (?:train|eval|model|mode|code))?"
+        r"(?: (?:time|median|mean|avg|latency))?(?: \d{1,4})? {0,4}[:=] {0,4}"
+        r"\d{1,9}(?:\.\d|$| ?[mu]?s)"
+        # The sums of oneDNN's benchdnn; what other libraries print of themselves.
+        r"|perf,(?:[cg]pu,|\"|%)|total perf: min\(ms\):|tests:\d{1,9} passed:\d"
+        r"|\d{1,9}:[A-Z_]{6,14} (?:\([^)\n]{1,80}\) )?__REPRO: "
+        r"|xft_verbose,|&&&& RUNNING TensorRT"
+        r"|\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] \[[IWEVT]\] \[?[A-Z=]"
+        # Summaries of the allocator, of Proton and of ROCm's profilers.
+        r"|\| {2,60}PyTorch \w{2,6} memory summary, device ID \d|[\d.]{1,16} ROOT$"
+        r"|Matched PyTorch Operators: |\"Name\",\"Calls\",\"TotalDurationNs\""
         # A section of Nsight Compute, and NCCL's own log.
+        r"| {2,8}Section: (?:GPU Speed|Memory Workload|Compute Workload|Occupancy|Launch Stat"
+        r"|Scheduler Stat|Warp State|Instruction Stat|Source Count)"
         r"| {0,8}triton_(?:poi|red|per|tem|for)_\w{1,200} \(\d{1,9}, \d{1,9}, \d{1,9}\)x\(\d{1,5}, "
-        r"|(?:[\w.-]{1,60}:\d{1,9}:\d{1,9} \[\d{1,3}\] )?NCCL WARN "
+        r"|(?:[\w.-]{1,60}:\d{1,9}:\d{1,9} \[\d{1,3}\] )?"
+        r"(?:[\w./]{1,60}\.\w{1,3}:\d{1,6} )?NCCL WARN "
         # oneDNN's own script that sums its lines up.
         r"|prim_kind {2,20}\w{2,20} {2,40}(?:\w{2,20} {2,20})?ncalls {2,20}time\(ms\)"
         r"|(?:%s )?CompilationMetrics\(compile_id=|\{['\"]compile_id['\"]: ['\"]"
@@ -80,15 +98,29 @@ class Foreign(Log):
         r"|running benchmark: |\d{1,4}\.\d{3}x$|(?:pass|fail_accuracy)$"
         r"|(?:cuda|cpu|xpu|mps),[\w./-]{1,120},\d"
         r"|[^\n]{2,300}?  +\d{1,6}$|Set torch\._dynamo\.config\."
+        r"|\|[^\n]{10,300}\|$|\+[-+]{10,}$|~{3,}$|[├└│]|\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] \["
+        r"|(?:GPU|CPU|PT2) [^\n:]{2,40}: {2,}[\d.]|Correctness: {2,}\w"
+        r"|(?:\((?:train|eval)\) )?(?:[Ee]ager|[Cc]ompiled?) [^\n]{0,60}\d"
+        r"| {4}[A-Z#][^\n]{2,80}?  [\w/%]{0,20} +[\d.,]{1,20}$| {4}-{10}[- ]*$"
+        r"| {4}Metric Name  |perf,|total perf: |tests:\d|&&&& |xft_verbose,"
     )
+
+    @classmethod
+    def owns(cls, records: Sequence[Record]) -> bool:
+        """Tell whether it is another tool's: times of one side alone are the program's."""
+        return bool(records)
 
     @classmethod
     def parse(cls, text: str) -> tuple[Record, ...]:
         """Return whose it is; of a report of CompileProfiler, also the recompiles and breaks."""
         records = super().parse(text)
+        if any(isinstance(one, ForeignLine) and one.timings for one in records):
+            return records if _BOTH.search(text) else ()  # of one side, it is the program's
         return (*records, *_reported(text)) if text.startswith(_REPORT) else records
 
 
+#: Times of eager and of compiled code, in either order.
+_BOTH = re.compile(r"(?s)[Ee]ager .*[Cc]ompiled? |[Cc]ompiled? .*[Ee]ager ")
 _REPORT = "Torchdynamo Profiler Report"
 _AGAIN = re.compile(
     r"(?m)^'(?P<name>[^'\n]{1,200})' \((?P<file>[^\n]{1,300}?):(?P<line>\d{1,7})\)"
@@ -158,6 +190,18 @@ class ForeignLine(Record):
     #: Counters of one kernel that Nsight Compute measured.
     ncu: Flag = False
     nccl: Flag = False
+    #: Times of eager and compiled code that a program prints itself.
+    timings: Flag = False
+    #: oneDNN's benchdnn.
+    benchdnn: Flag = False
+    #: ``torch.cuda.memory_summary()``.
+    memory: Flag = False
+    #: Verbose lines of xFasterTransformer.
+    xft: Flag = False
+    tensorrt: Flag = False
+    #: Triton's own profiler, and those of ROCm.
+    proton: Flag = False
+    rocprof: Flag = False
 
     @property
     def tool(self) -> str:

@@ -73,10 +73,15 @@ _GLUED_WARNING = re.compile(
 )
 
 #: The limit of recompiles as it was in 2022, behind the prefix of Python's logging.
-_GLUED_LIMIT = re.compile(rb"(?<!^)torchdynamo hit recompilation cache limit \(\d")
+_GLUED_LIMIT = re.compile(
+    rb"(?<!^)(?<![\w.])torchdynamo hit (?:recompilation cache limit|config\.\w{1,40}_limit) \(\d"
+)
 
 #: A table of autotuning behind a progress bar.
 _GLUED_TABLE = re.compile(rb"(?<=(?:it/s|s/it)\])AUTOTUNE (?=\w{1,100}\()")
+
+#: A line of sglang's log behind a progress bar.
+_GLUED_SERVER = re.compile(rb"(?<=it/s\])\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^\]\n]{0,40}\] ")
 
 #: A line of Python's logging that names torch, behind the columns of a benchmark.
 _GLUED_LOGGER = re.compile(
@@ -211,6 +216,8 @@ def unglued(line: bytes) -> bytes:
     found = _GLUED_ONEDNN.search(line) if b"_verbose," in line else None
     if found is None and b"it/s]" in line and b"Warning: " in line:
         found = _GLUED_WARNING.search(line)
+    if found is None and b"it/s][" in line:
+        found = _GLUED_SERVER.search(line)
     if found is None and b"]AUTOTUNE " in line:
         found = _GLUED_TABLE.search(line)
     if found is None and b"  [" in line and b"] torch." in line:

@@ -198,7 +198,7 @@ HINTS = re.compile(
     rb"torch[._/\\]_(?:subclasses|dynamo|inductor|functorch|export|higher|library)|torch[/\\](?:export|fx)[/\\]|torchinductor|torch\.fx\b|triton|"
     rb"TORCHDYNAMO|TORCH_LOGS|nductor|InternalTorchDynamo|BackendCompilerFailed|Dynamo|dynamo"
     rb"|compile|C(?:pp|\+\+) ?[Cc]ompile|Python\.h|cuda(?:_runtime)?\.h|std\w{3,5}\.h"
-    rb"|NCCL error in|ProcessGroupNCCL::|name '[suz]\d|cl is not|'cl'|cannot find -l|ptxas|RESULT_ERROR|IGC: |Watchdog caught|watchdog got stuck|Not all ranks joining|Memory access fault by GPU|Capture cuda graph|out of (?:mem|res)"
+    rb"|NCCL error(?: in|: )|ProcessGroupNCCL::|name '[suz]\d|cl is not|'cl'|cannot find -l|ptxas|RESULT_ERROR|IGC: |Watchdog caught|watchdog got stuck|Not all ranks joining|Memory access fault by GPU|Capture cuda graph|out of (?:mem|res)"
     rb"|OutOf(?:Memory|Resources)|CheckpointError|bootstrapping phase|donated buffers|expected size"
     rb"|Unsupported: |fake tensor|FakeTensor|GraphModule|CUDAGraph|cudagraph|CUDACaching|BrokenProcessPool"
     rb"|SubprocException|fp8e|LoweringException|NoValidChoices|program_source:|Metal|SymNode"

@@ -18,7 +18,7 @@ from tracelens.traces.op_work import STREAMING
 from tracelens.traces.rows import AttentionTime
 from tracelens.traces.sequences import KernelSequence
 
-__all__ = ["COPY_BEFORE", "HostChains"]
+__all__ = ["COPY_BEFORE", "SUMS", "HostChains"]
 
 #: An operator that takes less costs its call, not its memory; microseconds.
 MIN_US = 20.0
@@ -44,6 +44,8 @@ COPY_BEFORE = ("copy_", "convolution")
 MAX_BEHIND = 4
 MAX_FOLLOWING = 200
 _ROWS = re.compile(r"norm|softmax|sum|mean|cat|copy|fill")
+#: What a chain may end with: it takes in the elements that were computed.
+SUMS = frozenset({"sum", "mean"})
 _PRODUCTS = frozenset({"aten::bmm", "aten::baddbmm"})
 _SOFTMAX = "aten::_softmax"
 
@@ -162,7 +164,8 @@ class HostChains:
         self._attend(thread, event, name)
         self._stand_behind(thread, event, name)
         op = event.name.removeprefix("aten::")
-        if event.dur < MIN_US or not STREAMING.fullmatch(op) or _ROWS.search(op):
+        sums = op in SUMS and bool(thread.names)  # over what the chain has computed
+        if event.dur < MIN_US or not (_is_elementwise(op) or sums):
             self._close(thread)
             return
         if not thread.names:
@@ -170,6 +173,8 @@ class HostChains:
         thread.us += event.dur
         if len(thread.names) < MAX_NAMES:
             thread.names.append(event.name)
+        if sums:
+            self._close(thread)
 
     def _close(self, thread: _Thread) -> None:
         """Keep the sequence, if it is one: the same operator over and over is of many tensors."""
@@ -236,6 +241,10 @@ class HostChains:
         elif event.name == _SOFTMAX:
             thread.stage = 0
         thread.attention_us += event.dur
+
+
+def _is_elementwise(op: str) -> bool:
+    return STREAMING.fullmatch(op) is not None and not _ROWS.search(op)
 
 
 def _times(names: tuple[str, ...]) -> int:

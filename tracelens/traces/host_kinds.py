@@ -24,6 +24,16 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("Python", r"^ProfilerStep|^Optimizer\.|\.forward$|^## "),
         ("attention", r"scaled_dot_product|attention"),
         ("convolution", r"conv(?!ert)"),
+        (
+            "linear algebra",
+            (
+                r"::_?linalg_(?!\w*norm)|::_?(?:svd|cholesky\w*|inverse|lu_\w+|geqrf|orgqr|lstsq|qr"
+                r"|pinverse|(?:log)?det|slogdet|triangular_solve|matrix_exp)$"
+            ),
+        ),
+        ("Fourier transforms", r"::_?fft_|::i?stft$"),
+        ("distances", r"::_?(?:cdist|pdist)"),
+        ("sparse tensors", r"::_?sparse|::_?(?:to_dense|to_sparse\w*|coalesce)$"),
         ("recurrent", r"::_?(?:mkldnn_rnn|thnn_fused_|(?:quantized_)?(?:lstm|gru|rnn_))"),
         (
             "gemm",

@@ -73,6 +73,7 @@ CONVOLUTIONS = {
 STREAMING = re.compile(
     r"(?:add|sub|mul|div|relu|clamp|clamp_min|copy|fill|masked_fill)_?|pow|rsqrt|sqrt|exp|neg|abs"
     r"|gelu|silu|sigmoid|tanh|where|sum|mean|cat|native_dropout"
+    r"|log|log1p|sin|cos|reciprocal|minimum|maximum|addcmul"
     r"|(?:threshold|gelu|silu|sigmoid|tanh|elu|leaky_relu|hardswish|native_dropout)_backward"
     r"|(?:native_(?:layer|group|batch)|cudnn_batch|miopen_batch|_fused_rms)_norm(?:_backward)?"
     r"|_(?:log_)?softmax(?:_backward_data)?"

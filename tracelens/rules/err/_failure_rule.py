@@ -293,7 +293,7 @@ def _told(data: FailureData, why: str) -> str:
         parts.append("The text speaks of this message; whether it came here, it does not tell.")
     elif "wheel" in data.facts:
         parts.append(f"It failed while pip built the package `{data.facts['wheel']}`.")
-    elif data.stage in STAGES:
+    elif data.stage in STAGES and "no_wheel" not in data.facts:
         parts.append(f"It failed {STAGES[data.stage]}.")
     if data.suppressed:
         parts.append("The error was suppressed: the function runs eagerly.")

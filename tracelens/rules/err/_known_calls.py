@@ -23,6 +23,12 @@ def _length(data: FailureData) -> int:
     return len(data.facts.get("path", "").replace("\\\\", "\\"))
 
 
+def _is_unreachable(data: FailureData) -> bool:
+    """Tell whether NCCL names a connection that was not made, or has ended."""
+    words = ("socketStartConnect", "Connect to ", "connection", "Connection")
+    return any(word in data.message for word in words)
+
+
 #: What NCCL says of a call that the program made wrongly.
 _WRONG_USE = frozenset({"invalidargument", "invalidusage"})
 
@@ -36,6 +42,16 @@ CALLS = (
         when="NCCL fails",
         basis="untestable",
         proof="it shows more",
+    ),
+    Remedy(
+        "interface",
+        "The ranks cannot reach each other over the network that NCCL chose. Name the interface"
+        " that all hosts share (`ip addr` lists them), and let its ports through firewalls.",
+        env="NCCL_SOCKET_IFNAME=eth0 NCCL_DEBUG=INFO",
+        applies=lambda d: d.cause == "nccl-error" and _is_unreachable(d),
+        when="NCCL cannot connect, or a connection ends",
+        basis="untestable",
+        proof="needs several hosts",
     ),
     Remedy(
         "one-gpu-each",

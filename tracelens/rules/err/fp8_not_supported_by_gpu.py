@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from tracelens.failures import Failure
 from tracelens.remedies import Remedy
+from tracelens.report import Confidence
 from tracelens.rules.err._failure_rule import FailureData, FailureRule, without_compiling
 
 __all__ = ["Fp8NotSupportedByGpu"]
@@ -59,8 +61,17 @@ class Fp8NotSupportedByGpu(FailureRule):
         without_compiling(),
     )
 
+    def confidence(self, failure: Failure) -> Confidence:
+        """A cast that is refused without a word is mostly that of an 8-bit float."""
+        return Confidence.MEDIUM if failure.fact("unnamed") else super().confidence(failure)
+
     def what(self, data: FailureData) -> str:
         """Say what failed."""
+        if "unnamed" in data.facts:
+            return (
+                "Triton refuses to convert what a kernel loads: mostly float8_e4m3fn, which this"
+                " GPU does not have"
+            )
         return (
             f"this GPU has no `{data.facts.get('type', 'fp8e4nv')}` (float8_e4m3fn): the kernel"
             " cannot be compiled"

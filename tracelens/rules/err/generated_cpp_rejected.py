@@ -11,6 +11,8 @@ from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist
 
 __all__ = ["GeneratedCppRejected"]
 
+#: The name of a file before a line's number.
+_FILE = re.compile(r"[\w.-]{1,80}(?=:\d|\(\d)")
 #: What AOTInductor calls of torch is declared in a header; g++, clang and MSVC on one that is not.
 _NO_SHIM = re.compile(
     r"['\u2018]aoti_torch_(?:c(?:pu|uda)_)?(\w{1,80})['\u2019]"
@@ -124,12 +126,19 @@ class GeneratedCppRejected(FailureRule):
         if operator := _without_shim(data):
             return f"AOTInductor calls `{operator}`, for which this torch has no C function"
         if data.output:
-            return f"the C++ compiler rejected generated code: {data.output[-160:].strip()}"
+            said = _without_folders(data.output.strip(" `"))
+            return f"the C++ compiler rejected generated code: {said[-160:].strip()}"
         return "the C++ compiler rejected code that Inductor generated"
 
     def identity(self, failure: Failure) -> tuple[str, ...]:
         """Each error of the compiler is a failure of its own."""
         return (failure.cause, gist(failure.output))
+
+
+def _without_folders(output: str) -> str:
+    """Return what the compiler said, of a file that is named without its folders."""
+    named = _FILE.search(output)
+    return output[named.start() :] if named and " " not in output[: named.start()] else output
 
 
 def _without_shim(data: FailureData) -> str:

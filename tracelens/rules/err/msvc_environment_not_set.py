@@ -55,6 +55,8 @@ class MsvcEnvironmentNotSet(FailureRule):
             "sdk",
             "If that does not help, the Windows SDK is missing: add it, and the C++ workload, in"
             " the Visual Studio Installer.",
+            applies=lambda d: "machine" not in d.facts,
+            when="a header or a library is not found",
             proof="https://docs.pytorch.org/tutorials/unstable/inductor_windows.html",
         ),
         without_compiling(),
@@ -62,6 +64,8 @@ class MsvcEnvironmentNotSet(FailureRule):
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""
+        if "machine" in data.facts:
+            return "MSVC was started for 32-bit x86, and torch is a 64-bit program"
         name = data.facts.get("header") or data.facts.get("library") or "its headers"
         return (
             f"cl.exe runs and does not find `{name}`: the environment of Visual Studio is not set"

@@ -59,6 +59,16 @@ class TritonMissing(FailureRule):
             proof="https://github.com/woct0rdho/triton-windows",
         ),
         Remedy(
+            "no-wheel",
+            "The index has no Triton for this system and this Python. On Windows take"
+            " triton-windows; on Linux a Python that Triton has wheels for (3.10 to 3.14), in 64"
+            " bits; for macOS there is none, and nothing there needs it.",
+            code='python -m pip install -U "triton-windows<3.6"  # on Windows',
+            applies=lambda d: "no_wheel" in d.facts and not d.on_windows,
+            when="pip finds no distribution of Triton",
+            proof="https://pypi.org/project/triton/#files",
+        ),
+        Remedy(
             "install",
             f"Install the Triton of this torch (torch: triton is {pairs()}).",
             code=(
@@ -66,7 +76,9 @@ class TritonMissing(FailureRule):
                 " print(next(r for r in m.requires('torch') if"
                 " r.startswith('triton')).split('==')[-1].split(';')[0])\\\")\""
             ),
-            applies=lambda d: not d.on_windows and d.platform != "macos",
+            applies=lambda d: (
+                not d.on_windows and d.platform != "macos" and "no_wheel" not in d.facts
+            ),
             when="Linux",
             proof=SOURCE,
         ),
@@ -84,5 +96,6 @@ class TritonMissing(FailureRule):
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""
-        del data
+        if "no_wheel" in data.facts:
+            return "pip finds no Triton for this system and this Python"
         return "Triton is not installed, or not in the Python that runs the program"

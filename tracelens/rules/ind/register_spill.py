@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tracelens.evidence import Table
+from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs.benchmarking import ConfigRun
 from tracelens.logs.fusion import FusionRefused
 from tracelens.remedies import Remedy
-from tracelens.report import Finding, FindingData, Severity
+from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.words import listed, plural
 
@@ -17,6 +17,8 @@ __all__ = ["RegisterSpill"]
 
 #: Registers per thread that spill in nearly every kernel with a sine, without any effect.
 FEW = 16
+#: Configurations of one kernel that are a search.
+MIN_CONFIGS = 2
 MAX_QUOTED = 3
 
 
@@ -102,6 +104,8 @@ class RegisterSpill(Rule):
         best.pop("", None)
         found = [row for row in best.values() if row.record.spills > FEW]
         if not found:
+            if not best:
+                yield from self._nameless([row for row in runs if not row.record.kernel])
             return
         found.sort(key=lambda row: -row.record.spills)
         first = found[0].record
@@ -125,3 +129,34 @@ class RegisterSpill(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+    def _nameless(self, rows: list[Seen[ConfigRun]]) -> Iterator[Finding]:
+        """Yield that the fastest configuration spills of a kernel whose name was not pasted."""
+        if len(rows) < MIN_CONFIGS or len({_parameters(row.record.config) for row in rows}) > 1:
+            return  # or they are of several kernels
+        first = min(rows, key=lambda row: row.record.ms)
+        if first.record.spills <= FEW:
+            return
+        every = "each" if all(row.record.spills > FEW for row in rows) else "not each"
+        data = self.Data(kernels=(), spills=first.record.spills, registers=first.record.registers)
+        yield self.finding(
+            "nameless",
+            title="the fastest configuration of a Triton kernel keeps registers in memory",
+            message=(
+                f"Of {len(rows)} configurations the fastest, `{first.record.config}`, keeps "
+                f"{first.record.spills} values of each thread in memory beside "
+                f"{first.record.registers} registers; {every} of them does as much. Which kernel "
+                "it is stands above them. In a kernel of your own, more warps or smaller blocks "
+                "leave each thread less to hold."
+            ),
+            confidence=Confidence.MEDIUM,
+            count=len(rows),
+            evidence=[first.quote(at=first.record.at)],
+            advice=self.advise(data),
+            data=data,
+        )
+
+
+def _parameters(config: str) -> tuple[str, ...]:
+    """Return the names of what a configuration sets."""
+    return tuple(part.partition(":")[0] for part in config.split(", "))

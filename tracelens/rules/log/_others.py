@@ -292,7 +292,7 @@ def foreign(lines: Table[ForeignLine], kinds: Mapping[str, int]) -> Iterator[Par
         if named := _tools.title(tool, (row.text for row in rows)):
             title = f"{what}: {named}"
         means = f"{means} {_tools.more(tool, (row.text for row in rows))}".rstrip()
-        advice = _tools.waiting(tool, (row.text for row in rows)) or advice
+        advice = _tools.instead(tool, (row.text for row in rows)) or advice
         if tool == "compile_report" and _OF_MODULE in rows[0].text:
             means = f"{means} {_CHANGED}"
         if tool == "draft_export" and (entries := _draft.said(row.text for row in rows)):

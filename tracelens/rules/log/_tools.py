@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterable
 
 from tracelens.report import Advice
+from tracelens.rules.log._sums import SUMS
+from tracelens.rules.log._sums import title as of_sums
 from tracelens.words import length, number
 
-__all__ = ["TOOLS", "more", "title", "waiting"]
+__all__ = ["TOOLS", "instead", "more", "title"]
 
 #: Tool -> what was seen, what it means, and where to go.
 TOOLS = {
@@ -30,8 +32,9 @@ TOOLS = {
         "what torch's own benchmarks print",
         (
             "`speedup` is the time of eager code over that of compiled code: below 1 the compiled "
-            "model is slower. `graph_breaks` above 0, or more than one `unique_graphs`, is where "
-            "to look first; why is not in the table."
+            "model is slower. `fail_accuracy` is a result that differs from eager's; where two "
+            "runs of eager code differ as well, it says `eager_...`. `graph_breaks` above 0, or "
+            "more than one `unique_graphs`, is where to look first; why is not in the table."
         ),
         Advice(
             id="breaks-of-model",
@@ -70,7 +73,7 @@ TOOLS = {
     "ncu": (
         "counters of a kernel that Nsight Compute measured",
         (
-            "A kernel of Inductor's: where `Memory Throughput` is near 100 %, moving fewer bytes "
+            "Where `Memory Throughput` is near 100 %, moving fewer bytes "
             "is what helps, and fusion does that; where both throughputs are low, it is too small, "
             "or waits. How often it runs, and what stands between two kernels, is not in it."
         ),
@@ -96,8 +99,10 @@ TOOLS = {
             basis="source",
         ),
     ),
+    **SUMS,
 }
 _WARN = re.compile(r"NCCL WARN (?P<said>[^\n]{1,160})")
+_UNREACHED = re.compile(r"NCCL WARN [^\n]{0,60}(?:Connect to|connect|Connection|socket)")
 _BUSY = re.compile(r"Percent of time when GPU is busy: (?P<share>\d{1,3}(?:\.\d{1,4})?) ?%")
 _MODEL = re.compile(
     r"(?m)^\"?(?:cuda|cpu|xpu|mps)\"?,(?P<name>[^,\n]{1,120}),\d{1,9},"
@@ -130,8 +135,16 @@ def more(tool: str, texts: Iterable[str]) -> str:
     )
 
 
-def waiting(tool: str, texts: Iterable[str]) -> Advice | None:
-    """Return what helps a device that waits for the host; None where none is known to."""
+def instead(tool: str, texts: Iterable[str]) -> Advice | None:
+    """Return what helps more than the tool's own advice, where what it printed tells."""
+    if tool == "nccl" and _UNREACHED.search("\n".join(texts)):
+        return Advice(
+            id="interface",
+            text="The ranks cannot reach each other over the network that NCCL chose: name the "
+            "interface that all hosts share (`ip addr` lists them).",
+            env="NCCL_SOCKET_IFNAME=eth0 NCCL_DEBUG=INFO",
+            basis="source",
+        )
     if not _waits(tool, texts):
         return None
     return Advice(
@@ -156,13 +169,21 @@ def title(tool: str, texts: Iterable[str]) -> str:
     if tool == "kernel_times" and (found := _BUSY.search(text)):
         return f"the device computed {number(float(found['share']))} % of the time"
     if tool == "benchmarks":
-        return _slower(text)
-    if tool == "bandwidths" and (kernels := list(_KERNEL.finditer(text))):
-        one = max(kernels, key=lambda kernel: float(kernel["ms"]))
-        return f"`{one['name']}` takes {length(float(one['ms']))}, at {one['rate']} GB/s"
+        return of_sums(tool, text) or _slower(text)
+    if tool == "bandwidths":
+        return _longest(text)
     if tool == "metrics":
         return _compiled({one["name"]: one["value"] for one in _METRIC.finditer(text)})
-    return ""
+    return of_sums(tool, text)
+
+
+def _longest(text: str) -> str:
+    """Return the kernel that takes most time."""
+    kernels = list(_KERNEL.finditer(text))
+    if not kernels:
+        return ""
+    one = max(kernels, key=lambda kernel: float(kernel["ms"]))
+    return f"`{one['name']}` takes {length(float(one['ms']))}, at {one['rate']} GB/s"
 
 
 def _slower(text: str) -> str:

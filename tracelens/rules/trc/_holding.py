@@ -6,11 +6,12 @@ from tracelens.remedies import Remedy
 from tracelens.report import FindingData
 from tracelens.traces.host_work import Work
 
-__all__ = ["GARBAGE", "REMEDIES", "WAITS", "Holding"]
+__all__ = ["BACKWARD", "GARBAGE", "REMEDIES", "WAITS", "Holding"]
 
 #: What takes the time, where it is neither the program's nor torch's: see ``own_frames.called``.
 GARBAGE = "gc.collect"
 WAITS = frozenset({"acquire", "wait"})
+BACKWARD = "run_backward"
 
 _TUNING = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
 
@@ -58,10 +59,13 @@ REMEDIES = (
         id="workers",
         text=_workers,
         code="DataLoader(dataset, num_workers=4, collate_fn=prepare)",
-        when="the work prepares the next batch, or for a GPU a line of the program may",
+        when="the work prepares the next batch, or a line of the program may",
         applies=lambda data: (
             data.called not in WAITS
-            and (data.work == Work.PREPARES or (data.work == Work.OWN and not data.on_cpu))
+            and (
+                data.work == Work.PREPARES
+                or (data.work == Work.OWN and bool(data.frame) and not data.called)
+            )
         ),
         proof=_TUNING,
     ),

@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
+import math
+
 from tracelens.evidence import Seen, Table
 from tracelens.logs.chrome_trace import PythonFunction
 from tracelens.traces.own_frames import mine
 from tracelens.words import percent, plural
 
-__all__ = ["busiest", "told"]
+__all__ = ["MAX_SHARE", "busiest", "holding", "told"]
 
-#: Share of the trace that a function has at least, and at most: else it is the program itself.
+#: Share of the trace that a function has at least; beyond the second it is the program itself.
 MIN_SHARE = 0.4
 MAX_SHARE = 0.95
 
 
-def busiest(called: Table[PythonFunction], source: str, ms: float) -> Seen[PythonFunction] | None:
+def busiest(
+    called: Table[PythonFunction], source: str, ms: float, *, most: float = math.inf
+) -> Seen[PythonFunction] | None:
     """Return the innermost function that has much of the trace, ``ms`` milliseconds.
 
     The time of a function holds that of what it calls: the innermost has the least.
+    It has at most the share ``most``.
     """
     rows = [
         row
         for row in called.within(source)
-        if MIN_SHARE * ms <= row.ms <= MAX_SHARE * ms
+        if MIN_SHARE * ms <= row.ms <= most * ms
         and not row.record.function.startswith("<")
         and mine([str(row.record)])
     ]
     return min(rows, key=lambda row: row.ms, default=None)
+
+
+def holding(
+    called: Table[PythonFunction], source: str, whole: float, ms: float
+) -> Seen[PythonFunction] | None:
+    """Return the innermost function in which at least half of ``ms`` is, whatever else it does."""
+    row = busiest(called, source, whole)
+    return row if row is not None and row.ms - (whole - ms) >= ms / 2 else None
 
 
 def told(row: Seen[PythonFunction] | None, ms: float) -> str:
@@ -35,4 +48,5 @@ def told(row: Seen[PythonFunction] | None, ms: float) -> str:
         return ""
     place = f"{row.record.file}, line {row.record.line}"
     calls = plural(row.count, "call")
-    return f"{percent(row.ms / ms)} of the trace is in `{row.record.function}`, {place}, in {calls}"
+    share = percent(min(1.0, row.ms / ms))
+    return f"{share} of the trace is in `{row.record.function}`, {place}, in {calls}"

@@ -18,6 +18,12 @@ MAX_LARGE = 0.5
 MUCH_CALLS = 2_000
 MUCH_PER_CALL_MS = 0.005
 MUCH_MS = 20.0
+#: Up to so many milliseconds for each it is so where three fifths are outside of them or what
+#: entering one takes, and longer ones have little.
+SOME_PER_CALL_MS = 0.0125
+ENTERING_MS = 0.002
+MIN_CALLING = 0.6
+MAX_SOME_LARGE = 0.35
 #: Share of the trace that is left at least without the longer operators and the profiler's part.
 MUCH_LEFT = 0.2
 #: Share of the trace that the optimizer, and compiled code, may have: other rules tell of them.
@@ -75,6 +81,7 @@ def small_operators(
     large = sum(ms for ms, count in each if ms > MAX_PER_CALL_MS * count > 0)
     if calls < MIN_CALLS or whole.ms > MAX_PER_CALL_MS * calls or large >= MAX_LARGE * whole.ms:
         return None
+    inside = sum(row.record.ms for row in own if row.record.name in called)
     read = called.get(ONE_ELEMENT, 0)
     recurrent = not RECURRENT.isdisjoint(called)
     reads = read if read >= MIN_CALLS and ONE_ELEMENT_COSTS * read >= calls else 0
@@ -82,7 +89,7 @@ def small_operators(
     much = (
         calls >= MUCH_CALLS
         and whole.ms >= MUCH_MS
-        and whole.ms <= MUCH_PER_CALL_MS * calls
+        and (whole.ms <= MUCH_PER_CALL_MS * calls or _calling(whole, calls, large, inside))
         and left >= MUCH_LEFT * whole.ms
         and not recurrent
         and (whole.optimizer_ms or 0.0) < MAX_TOLD * whole.ms
@@ -94,3 +101,13 @@ def small_operators(
     others = sizing or (whole.optimizer_ms or 0.0) >= MAX_OPTIMIZING * whole.ms
     some = read if read >= MIN_CALLS and MAX_TO_READ * read >= calls and not others else 0
     return Small(calls, whole.ms / calls, reads, recurrent, left, much, sizing, some)
+
+
+def _calling(whole: Window, calls: int, large: float, inside: float) -> bool:
+    """Tell whether most of the time is calling operators, where each has a little more of it."""
+    outside = max(0.0, whole.ms - inside)
+    return (
+        whole.ms <= SOME_PER_CALL_MS * calls
+        and large < MAX_SOME_LARGE * whole.ms
+        and outside + ENTERING_MS * calls >= MIN_CALLING * whole.ms
+    )

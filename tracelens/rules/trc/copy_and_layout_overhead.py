@@ -6,17 +6,24 @@ from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.logs.chrome_trace import DeviceKernel, MemoryCopy, Operator
+from tracelens.logs.chrome_trace import (
+    BackwardNode,
+    DeviceKernel,
+    MemoryCopy,
+    Operator,
+    PythonFunction,
+)
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, EvidenceLine, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
-from tracelens.traces.host_chains import COPY_BEFORE
-from tracelens.traces.measured import SelfTime, TraceHeader, Window
+from tracelens.rules.trc._copied import biases, converted, largest, made_contiguous
+from tracelens.rules.trc._lines import holding
+from tracelens.traces.measured import KernelWork, SelfTime, TraceHeader, Window
 from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.rows import Timeline
 from tracelens.traces.sequences import KernelSequence
-from tracelens.traces.views import MOVING, computing, stories
+from tracelens.traces.views import MOVING, computing, stories, where_of
 from tracelens.words import length, percent
 
 __all__ = ["CopyAndLayoutOverhead"]
@@ -40,11 +47,8 @@ REDUCER = "torch::distributed::reducer::mul_out"
 LAYOUT = ("nchwToNhwc", "nhwcToNchw", "convertTensor", "batched_transpose")
 #: ... and of those that copy or convert.
 COPYING = ("direct_copy_kernel", "_copy_kernel_cuda")
-
-
-#: Part of the copies that must stand before convolutions, and conversions for each of them.
+#: Part of the copies that must stand before convolutions.
 MIN_BEFORE = 0.25
-MAX_CASTS = 0.25
 
 
 class Moved(FindingData):
@@ -62,6 +66,10 @@ class Moved(FindingData):
     buckets: bool = False
     #: On the CPU, of ``torch.cat``.
     joined_ms: float = 0.0
+    #: On the CPU, patches of images are written out.
+    unfolds: bool = False
+    #: On the CPU, of conversions of float32 to 16 bits, without a backward pass.
+    halved_ms: float = 0.0
 
 
 def _on_host(data: Moved) -> bool:
@@ -71,6 +79,10 @@ def _on_host(data: Moved) -> bool:
 
 def _joining(data: Moved) -> bool:
     return data.joined_ms >= data.ms / 2 > 0
+
+
+def _halves(data: Moved) -> bool:
+    return data.halved_ms >= data.ms / 2 > 0 and _on_host(data)
 
 
 def _before_convolutions(data: Moved) -> bool:
@@ -151,10 +163,30 @@ class CopyAndLayoutOverhead(Rule):
             proof="tests/advice/TRC014/preallocate.py",
         ),
         Remedy(
+            id="conv2d",
+            text="`unfold` writes out every patch of the images, and a product with it copies them "
+            "again. Where it is a convolution written by hand, take that of torch.",
+            when="images are unfolded on the CPU, and none goes to a device",
+            applies=lambda data: data.unfolds and _on_host(data),
+            code="y = torch.nn.functional.conv2d(x, w.view(-1, channels, k, k), padding=k // 2)",
+            basis="tested",
+            proof="tests/advice/TRC014/conv2d.py",
+        ),
+        Remedy(
+            id="halves",
+            text="Weights that autocast converts at each call: convert them once, and leave "
+            "autocast on for the inputs. Check that the results are good enough.",
+            when="most of it, on the CPU and without training, converts float32 to 16 bits",
+            applies=_halves,
+            code="model.to(torch.bfloat16)",
+            basis="tested",
+            proof="tests/advice/TRC014/halves.py",
+        ),
+        Remedy(
             id="compile",
             text="Compile: copies are fused into what surrounds them.",
             when="most of it is copies, and none goes to a device",
-            applies=_on_host,
+            applies=lambda data: _on_host(data) and not _halves(data),
             code="torch.compile(model)",
             basis="tested",
             proof="tests/advice/TRC014/compile.py",
@@ -192,6 +224,9 @@ class CopyAndLayoutOverhead(Rule):
         headers: Table[TraceHeader],
         ops: Table[Operator],
         following: Table[KernelSequence],
+        works: Table[KernelWork],
+        nodes: Table[BackwardNode],
+        frames: Table[PythonFunction],
     ) -> Iterator[Finding]:
         """Yield one finding per trace, or printed table, that spends much time on moving data."""
         del profiles
@@ -213,19 +248,25 @@ class CopyAndLayoutOverhead(Rule):
                     for row in own.within(source)
                     if row.record.name in COPIES
                 ]
-                calls = sum(row.count for row in ops.within(source) if str(row.record) in COPIES)
-                if sum(row.ms for row in rows) < MIN_CALL_MS * calls:
+                called = {str(row.record): row.count for row in ops.within(source)}
+                calls = sum(called.get(name, 0) for name in COPIES)
+                ms = sum(row.ms for row in rows)
+                if ms < MIN_CALL_MS * calls or biases(called):
                     continue
+                shapes = [row.record for row in works.within(source) if row.record.on_host]
+                trains = any(True for _ in nodes.within(source))
                 named = (name for row in headers.within(source) for name in row.record.devices)
-                before = _made_contiguous(ops.within(source), following.within(source))
-                reduced = sum(row.count for row in ops.within(source) if str(row.record) == REDUCER)
                 yield from self._found(
                     rows,
                     window.record.ms,
                     "the trace",
                     next(named, ""),
-                    before=before,
-                    buckets=0 < reduced <= calls,
+                    before=made_contiguous(called, following.within(source)),
+                    buckets=0 < called.get(REDUCER, 0) <= calls,
+                    halved=0.0 if trains else converted(shapes),
+                    most=largest(shapes, ms),
+                    unfolds="aten::im2col" in called,
+                    line=holding(frames, source, window.record.ms, ms),
                 )
 
     def follows(self, finding: Finding) -> Iterable[Story]:
@@ -263,6 +304,10 @@ class CopyAndLayoutOverhead(Rule):
         *,
         before: float = 0.0,
         buckets: bool = False,
+        halved: float = 0.0,
+        most: str = "",
+        unfolds: bool = False,
+        line: Seen[PythonFunction] | None = None,
     ) -> Iterator[Finding]:
         ms = sum(row.ms for row in rows)
         if not whole or ms < max(MIN_MS, MIN_SHARE * whole):
@@ -280,6 +325,8 @@ class CopyAndLayoutOverhead(Rule):
             unseen=unseen,
             before_ms=before,
             buckets=buckets,
+            halved_ms=halved,
+            unfolds=unfolds,
             joined_ms=sum(row.ms for row in rows if row.name == JOINING),
         )
         where = (
@@ -291,8 +338,10 @@ class CopyAndLayoutOverhead(Rule):
             "layout" if mostly else "copies",
             title=f"{what} take {percent(ms / whole)} of {of}",
             message=(
-                f"Moving and converting data takes {length(ms)} of {length(whole)}: {told}.{where}"
+                f"Moving and converting data takes {length(ms)} of {length(whole)}: {told}."
+                f"{most}{where}"
             ),
+            where=where_of(str(line.record)) if line is not None else None,
             confidence=Confidence.MEDIUM,
             count=sum(row.count for row in rows) or len(rows),
             evidence=[row.quote() for row in rows[:MAX_TOLD]],
@@ -329,17 +378,3 @@ def _moves(record: DeviceKernel | MemoryCopy) -> bool:
 def _short(name: str) -> str:
     words = [word for word in (*LAYOUT, *COPYING) if word in name]
     return words[0].strip("_") if words else name
-
-
-def _made_contiguous(ops: Table[Operator], following: Table[KernelSequence]) -> float:
-    """Return how long tensors were made contiguous right before convolutions, milliseconds.
-
-    Conversions of types stand there, too: they are not told apart from these where there are many.
-    ATen's fallback makes its input contiguous by itself: only convolutions of oneDNN count.
-    """
-    called = {str(row.record): row.count for row in ops}
-    rows = [row.record for row in following if row.record.kernels == COPY_BEFORE]
-    made = min(called.get(f"aten::{op}", 0) for op in ("contiguous", "clone", "mkldnn_convolution"))
-    if sum(row.n for row in rows) > made or called.get("aten::_to_copy", 0) > MAX_CASTS * made:
-        return 0.0
-    return sum(row.saves_ms for row in rows)

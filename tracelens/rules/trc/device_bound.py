@@ -9,7 +9,8 @@ from tracelens.evidence import Seen, Table
 from tracelens.logs.chrome_trace import Operator, PythonFunction
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
-from tracelens.rules.trc._lines import busiest, told
+from tracelens.rules.trc._cheaper import CHEAPER, depthwise
+from tracelens.rules.trc._lines import MAX_SHARE, busiest, told
 from tracelens.rules.trc._small import MANY_READS, ONE_ELEMENT, small_operators
 from tracelens.traces.critical import CriticalPath
 from tracelens.traces.host_kinds import NO_WORK, shares_of
@@ -139,8 +140,12 @@ class DeviceBound(Rule):
             called = {str(row.record): row.count for row in operators.within(source)}
             ms = run.window.record.ms
             host = sum(row.record.host_ms for row in again.within(source))
-            more = [_halves(works, source, ms), told(busiest(frames, source, ms), ms)]
+            more = [
+                _halves(works, source, ms),
+                told(busiest(frames, source, ms, most=MAX_SHARE), ms),
+            ]
             more.append(_again(host, ms))
+            more.append(depthwise((r.record for r in works.within(source)), ms, MIN_ALONE))
             yield from self._on_cpu(run, rows, next(iter(named), ()), called, more)
         for view in views(windows, steps, timelines):
             idle = view.total("idle_ms")
@@ -297,7 +302,11 @@ def _alone(whole: Window, own: list[Seen[SelfTime]], called: dict[str, int]) -> 
     if longest is None or longest.ms < MIN_ALONE * whole.ms:
         return ""
     times = plural(called[longest.name], "call")
-    return f"`{longest.name}` alone is {percent(longest.ms / whole.ms)} of the trace, in {times}"
+    cheaper = CHEAPER.get(longest.name, "")
+    return (
+        f"`{longest.name}` alone is {percent(longest.ms / whole.ms)} of the trace, in {times}"
+        f"{': ' if cheaper else ''}{cheaper}"
+    )
 
 
 def _updating(whole: Window) -> str:

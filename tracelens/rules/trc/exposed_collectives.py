@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.logs.chrome_trace import Collective, DeviceKernel, ParallelCall
+from tracelens.logs.chrome_trace import Collective, DeviceKernel, OptimizerCall, ParallelCall
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
@@ -57,6 +57,8 @@ class Exposed(FindingData):
     on_host: bool = False
     #: Whether DistributedDataParallel begins them.
     parallel: bool = False
+    #: Passes of the model for each step of the optimizer, where they are several.
+    passes: int = 0
     #: Of the critical path, where it is known: what there is to gain at most.
     path_ms: float | None = None
 
@@ -109,8 +111,10 @@ class ExposedCollectives(Rule):
                 if data.small
                 else "Try other sizes of the buckets that gradients are reduced in."
             ),
-            when="gradients are reduced: DistributedDataParallel",
-            applies=lambda data: data.reduces and (data.parallel or not data.on_host),
+            when="gradients are reduced: DistributedDataParallel, once for each step",
+            applies=lambda data: (
+                data.reduces and (data.parallel or not data.on_host) and not data.passes
+            ),
             code="DistributedDataParallel(model, bucket_cap_mb=100)",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",
         ),
@@ -176,6 +180,7 @@ class ExposedCollectives(Rule):
         headers: Table[TraceHeader],
         paths: Table[CriticalPath],
         wrappers: Table[ParallelCall],
+        optimizers: Table[OptimizerCall],
     ) -> Iterator[Finding]:
         """Yield one finding per device, or host, that waits in collectives."""
         del profiles
@@ -186,8 +191,13 @@ class ExposedCollectives(Rule):
             header = next((h.record for h in headers.within(source)), TraceHeader())
             if not window.record.kernels:
                 rows = [s for s in spans.within(source) if s.record.communicator in HOST]
-                around = {row.record.wrapper for row in wrappers.within(source)}
-                yield from self._on_host(window, rows, header, parallel=DDP in around)
+                forward = sum(
+                    row.count for row in wrappers.within(source) if row.record.wrapper == DDP
+                )
+                updates = [r for r in optimizers.within(source) if r.record.call == "step"]
+                n = sum(row.count for row in updates)
+                passes = round(forward / n) if n and sum(r.count for r in rows) >= forward else 0
+                yield from self._on_host(window, rows, header, parallel=forward > 0, passes=passes)
             shown = [k for k in kernels.within(source) if k.record.is_collective]
             kinds = [row.record for row in exposed.within(source)]
             for device in devices.within(source):
@@ -242,6 +252,7 @@ class ExposedCollectives(Rule):
         header: TraceHeader,
         *,
         parallel: bool,
+        passes: int,
     ) -> Iterator[Finding]:
         """Yield how long collectives take that run on the host, on threads of their own."""
         whole = window.record
@@ -258,13 +269,20 @@ class ExposedCollectives(Rule):
             reduces=any("reduce" in row.record.operation for row in rows),
             on_host=True,
             parallel=parallel,
+            passes=passes if passes > 1 else 0,
+        )
+        often = (
+            f" The model runs {passes} times for each step of the optimizer: gradients are reduced "
+            "as often, unless all but the last run in `no_sync()`."
+            if data.passes
+            else ""
         )
         yield self.finding(
             "host",
             title=f"collectives on the host run alone for {percent(share)} of the trace",
             message=(
                 f"{names}: {n} calls of {length(ms / n)} each. For {length(whole.meeting_ms)} of "
-                f"{length(whole.ms)} one runs, and no operator.{_world(header)} Whether the "
+                f"{length(whole.ms)} one runs, and no operator.{often}{_world(header)} Whether the "
                 "program waits for them, or for a slower rank in them, the traces of the other "
                 "ranks tell."
             ),

@@ -12,7 +12,7 @@ from tracelens.logs.chrome_trace import PythonFunction, RuntimeCall
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
-from tracelens.rules.trc._holding import GARBAGE, REMEDIES, WAITS, Holding
+from tracelens.rules.trc._holding import BACKWARD, GARBAGE, REMEDIES, WAITS, Holding
 from tracelens.traces.host_work import Work, work_of
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.rows import BetweenOperators, HeldBy, MemoryTraffic, Timeline
@@ -137,6 +137,8 @@ class HostWorkHoldsDevice(Rule):
         inner: dict[str, Seen[BetweenOperators]] = {}
         for row in rows:
             name = _named(row.record)
+            if row.record.called == BACKWARD:
+                continue  # torch's own: it sorts its nodes, and lets go of what was kept
             if name and not any(word in name for word in NOT_WORK[:2]):
                 sums[name][0] += row.record.ms
                 sums[name][1] += row.record.count

@@ -77,7 +77,8 @@ class LaunchBound(Rule):
     Printed tables, of ``key_averages()`` or of Nsight Systems, have sums alone: they are judged with
     less confidence, and the totals below a table with the least.
 
-    A program on the CPU is judged by its operators: from 2,000 on, of at most 5 us each in all, where
+    A program on the CPU is judged by its operators: from 2,000 on, of at most 5 us each in all, or
+    12.5 where three fifths of that are outside of them or entering them, where
     neither a recurrent module nor the optimizer brings them and the profiler does not add most of it.
 
     ## What to do

@@ -6,16 +6,18 @@ from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.logs.chrome_trace import BackwardNode
+from tracelens.logs.chrome_trace import BackwardNode, PythonFunction
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
+from tracelens.rules.trc._lines import holding
+from tracelens.traces.host_chains import SUMS
 from tracelens.traces.measured import Chain, Window
 from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.rows import Timeline
 from tracelens.traces.sequences import KernelSequence
-from tracelens.traces.views import COMPUTING, computing, stories
+from tracelens.traces.views import COMPUTING, computing, stories, where_of
 from tracelens.words import and_more, length, percent
 
 __all__ = ["PointwiseChainNotFused"]
@@ -120,6 +122,7 @@ class PointwiseChainNotFused(Rule):
         chains: Table[Chain],
         following: Table[KernelSequence],
         nodes: Table[BackwardNode],
+        frames: Table[PythonFunction],
     ) -> Iterator[Finding]:
         """Yield one finding per trace in which such sequences take time."""
         del profiles
@@ -135,7 +138,8 @@ class PointwiseChainNotFused(Rule):
             whole = window.record.ms
             alone = ms - (window.record.optimizer_ms or 0.0)
             if not busy and alone >= max(MIN_CPU_MS, MIN_CPU_SHARE * whole):
-                yield self._finding(of_it, alone, whole, on_cpu=True)
+                line = holding(frames, source, whole, alone)
+                yield self._finding(of_it, alone, whole, on_cpu=True, line=line)
                 continue
             told = busy and ms >= MIN_SHARE * busy and times >= MIN_SEQUENCES
             if busy or whole > 0:
@@ -225,7 +229,13 @@ class PointwiseChainNotFused(Rule):
         return stories(["unfused"], finding)
 
     def _finding(
-        self, rows: list[Seen[Chain]], ms: float, busy: float, *, on_cpu: bool = False
+        self,
+        rows: list[Seen[Chain]],
+        ms: float,
+        busy: float,
+        *,
+        on_cpu: bool = False,
+        line: Seen[PythonFunction] | None = None,
     ) -> Finding:
         kernels = sum(row.record.count * len(row.record.kernels) for row in rows)
         times = sum(row.record.count for row in rows)
@@ -238,13 +248,16 @@ class PointwiseChainNotFused(Rule):
             for row in rows[:MAX_TOLD]
         )
         data = Chains(kernels=kernels, sequences=times, ms=ms, rest_ms=saved, of_ms=busy)
+        summed = on_cpu and any(row.record.kernels[-1] in SUMS for row in rows)
+        sums = ", and sums of their results," if summed else ""
         return self.finding(
             "chains",
             title=f"{kernels:,} elementwise {what} run in {times:,} sequences, not fused",
             message=(
-                f"Elementwise {what}{alike} follow each other and take "
+                f"Elementwise {what}{alike}{sums} follow each other and take "
                 f"{length(ms)}, {percent(share)} of {of}. Most of it: {told}."
             ),
+            where=where_of(str(line.record)) if line is not None else None,
             confidence=Confidence.MEDIUM,
             count=times,
             evidence=[

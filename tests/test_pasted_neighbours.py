@@ -1,0 +1,86 @@
+"""What people paste beside torch's own records: servers, collectives, AMD's libraries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracelens import Finding, analyze
+
+BAR = "  0%|" + 60 * " " + "| 0/23 [00:00<?, ?it/s]"
+
+
+def _told(text: str, tmp_path: Path) -> list[Finding]:
+    path = tmp_path / "pasted.txt"
+    path.write_text(text, encoding="utf-8")
+    return list(analyze(str(path)).told)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        (
+            (
+                "cuda eval  densenet121                 WARNING torchdynamo.convert_frame: "
+                "torchdynamo hit config.cache_size_limit (64)\n"
+                "   function: 'forward' (/home/ana/proj/norm.py:33)\n"
+                "   reasons:  ['___check_obj_id(self, 140082261322960)']\n"
+            ),
+            "RCP001",
+            "`forward` hit the limit of 64 entries",
+        ),
+        (
+            (
+                "MIOpen(HIP): Warning [IsEnoughWorkspace] [GetSolutionsFallback WTI] Solver "
+                "<GemmFwdRest>, workspace required: 91054080, provided ptr: 0000000000000000 "
+                "size: 0 What is that?\n"
+            ),
+            "ENV011",
+            "want of workspace",
+        ),
+        (
+            (
+                "Collective WorkNCCL(SeqNum=2, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, "
+                "Timeout(ms)=1000000) raised the following async exception: NCCL error: unhandled "
+                "system error (run with NCCL_DEBUG=INFO for details), NCCL version 2.25.1\n"
+                "ncclSystemError: System call (e.g. socket, malloc) or external library call "
+                "failed or device error. \n"
+            ),
+            "ERR000",
+            "a call of NCCL failed",
+        ),
+        (
+            (
+                "n1:812:901 [5] misc/socket.cc:483 NCCL WARN socketStartConnect: Connect to "
+                "10.0.0.82<38455> failed : Connection refused\n"
+            ),
+            "LOG001",
+            "NCCL warns: socketStartConnect",
+        ),
+    ],
+)
+def test_what_is_pasted_is_answered(text: str, code: str, words: str, tmp_path: Path) -> None:
+    first = _told(text, tmp_path)[0]
+    assert first.code == code
+    assert words in first.title
+
+
+def test_a_connection_that_nccl_cannot_make_is_one_of_an_interface(tmp_path: Path) -> None:
+    error = "RuntimeError: NCCL error in: /pt/ProcessGroupNCCL.cpp:1331, unhandled system error\n"
+    refused = f"{error}Last error:\nsocketStartConnect: Connect to 127.0.0.1<4506> failed : abort\n"
+    warned = "n1:812:901 [5] NCCL WARN socketStartConnect: Connect to 10.0.0.8<3> failed\n"
+    for text in (refused, warned):
+        advice = _told(text, tmp_path)[0].advice
+        assert any("NCCL_SOCKET_IFNAME" in (one.env or "") for one in advice), text
+    for text in (error, "n1:812:901 [5] NCCL WARN Cuda failure 'out of memory'\n"):
+        advice = _told(text, tmp_path)[0].advice
+        assert not any("NCCL_SOCKET_IFNAME" in (one.env or "") for one in advice), text
+
+
+def test_the_line_of_a_server_is_read_behind_a_bar(tmp_path: Path) -> None:
+    begin = "[2025-07-01 12:00:00 TP0] Capture cuda graph begin. This can take several minutes."
+    end = "[2025-07-01 12:00:48 TP0] Capture cuda graph end. Time elapsed: 47.72 s."
+    path = tmp_path / "pasted.txt"
+    path.write_text(f"{BAR}{begin}\n{BAR}{end}\n", encoding="utf-8")
+    assert "CMP006" in {finding.code for finding in analyze(str(path)).findings}
