@@ -11,7 +11,6 @@ from tracelens.inductor.attention_causes import FUSED, Cause, by_module, cause_o
 from tracelens.inductor.attention_options import OPTIONS, in_library
 from tracelens.logs.output_code import OutputCode, OutputModule
 
-#: A kernel that writes a value per row and the weights.
 ROWS = """\
 cpp_fused__safe_softmax_6 = async_compile.cpp_pybinding(['const float*', 'float*', 'float*'], r'''
 extern "C" void kernel(const float* in_ptr0, float* out_ptr0, float* out_ptr1)
@@ -48,8 +47,10 @@ extern "C" void kernel(const float* in_ptr0, float* out_ptr0)
         "cpp_fused__softmax_add_div_sum_9": "exp(0)",
         "cpp_fused__softmax_cumsum_10": "exp(0)",
         "cpp_fused__softmax_div_mul_tanh_11": "exp(0)",
+        "cpp_fused_mul_13": "exp(0)",
+        "cpp_fused_clone_14": "COPY",
     }.items()
-)
+).replace("tmp1 = COPY", "tmp0 = loadu(in_ptr0)")
 
 
 def module(

@@ -119,3 +119,22 @@ def test_parameters_of_a_module_are_known_by_their_names() -> None:
     one = doubles(Seen(record, 1, [Place("run.log", 1)], text))
     assert one is not None
     assert one.has_parameters
+
+
+NUMPY = "torch__dynamo_utils_wrapped_{}(L_x_, G_W_)"
+
+
+def test_products_of_numpy_are_products_and_its_operands_arrays() -> None:
+    one = found(typed("y", NUMPY.format("matmul")), x="f64")
+    assert one is not None
+    assert one.arrays == one.inputs == ("x", "W")
+    assert found(typed("y", NUMPY.format("matmul_1")), x="f64") is not None
+    assert found(typed("y", NUMPY.format("maximum")), x="f64") is None
+
+
+def test_solvers_of_numpy_need_the_digits() -> None:
+    product = typed("a", NUMPY.format("matmul"))
+    assert found(product, typed("y", "torch__dynamo_utils_wrapped_sqrt(a)"), x="f64") is not None
+    for name in ("solve", "inv", "cholesky_2", "eigh"):
+        solved = typed("y", f"torch__dynamo_utils_wrapped_{name}(a)")
+        assert found(product, solved, x="f64") is None

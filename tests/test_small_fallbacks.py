@@ -37,3 +37,23 @@ def test_a_small_part_of_what_the_graph_moves(tmp_path: Path, rows: int, is_told
     (found,) = (one for one in analyze(str(log)).findings if one.code == "IND001")
     assert found.data["bytes"] >= 32 << 10
     assert (found.severity is not Severity.NONE) is is_told
+
+
+@pytest.mark.parametrize(("before", "is_told"), [("_fft_r2c", False), ("cumsum", True)])
+def test_the_magnitude_of_a_spectrum_is_of_complex_numbers(
+    tmp_path: Path, before: str, is_told: bool
+) -> None:
+    log = tmp_path / "run.log"
+    code = f"""\
+Output code:
+def call(args):
+    arg0_1, = args
+    assert_size_stride(arg0_1, (1024, 1024), (1024, 1))
+    buf0 = torch.ops.aten.{before}.default(arg0_1, [1], 0, True)
+    buf1 = buf0
+    buf2 = torch.ops.aten.abs.default(buf1)
+    return (buf2, )
+"""
+    log.write_text("".join(f"{PREFIX}{line}\n" for line in code.splitlines()), encoding="utf-8")
+    found = [one for one in analyze(str(log)).findings if one.code == "IND001"]
+    assert ("aten.abs" in {one.data["operators"][0] for one in found}) is is_told

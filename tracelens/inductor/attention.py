@@ -14,7 +14,7 @@ from tracelens.logs._kernels import KernelDef
 from tracelens.logs._statements import ExternCall, KernelCall
 from tracelens.logs.output_code import OutputModule, Step
 
-__all__ = ["Unfused", "fused_calls", "unfused_attention"]
+__all__ = ["Unfused", "fused_calls", "is_nothing_else", "unfused_attention"]
 
 #: Kernels that may lie between the scores and the product with the values.
 MAX_HOPS = 3
@@ -42,6 +42,10 @@ class Unfused(msgspec.Struct, frozen=True):
     is_certain: bool = False
     #: Whether products of their own make what is added to the scores: it has a gradient, too.
     has_learned_bias: bool = False
+    #: What hands the weights on to the second product.
+    between: tuple[Step, ...] = ()
+    #: Whether a tensor scales the scores, which the ``scale`` of the fused kernels does not take.
+    has_tensor_scale: bool = False
 
     @property
     def is_decomposed(self) -> bool:
@@ -105,7 +109,7 @@ def unfused_attention(seen: Seen[OutputModule]) -> Iterator[Unfused]:
                     continue
                 written = flow.results(reader)
                 weights = [one for one in written if _may_be_weights(one, scores)]
-                last, read = _product_after(module, flow, weights, MAX_HOPS)
+                last, read, between = _product_after(module, flow, weights, MAX_HOPS)
                 if last is None or read is None or _is_routing(module, flow, scores):
                     continue
                 axes = normalized(kernel, written, scores.count)
@@ -127,12 +131,41 @@ def unfused_attention(seen: Seen[OutputModule]) -> Iterator[Unfused]:
                     is_certain=certain,
                     has_learned_bias="add" in kernel.fused
                     and _is_bias_computed(module, reader, step),
+                    between=between,
                 )
                 heads = head_sizes(step, last, read, flow)
                 if kernel.device == "cpu" and len(heads) > 1 and not one.is_decomposed:
                     continue  # scaled_dot_product_attention would be taken apart, too
                 done.add(id(reader))
                 yield one
+
+
+def is_nothing_else(found: Unfused) -> bool:
+    """Whether the code shows nothing that fused attention does not compute.
+
+    That is what the k best scores of a row are needed for, or gates on the weights. The program's
+    graph tells more, see :func:`tracelens.inductor.attention_chain.chain`.
+    """
+    module = found.seen.record
+    others = [one for one in found.scores.readers if not _softmax(module, one)]
+    if any(_feeds(module.flow, one, found.softmax, MAX_HOPS) for one in others):
+        return False
+    return all(_only_passes(module, one) for one in found.between)
+
+
+def _feeds(flow: Dataflow, step: Step, softmax: Step, hops: int) -> bool:
+    """Whether a softmax reads what a step writes, perhaps through other steps."""
+    readers = [reader for result in flow.results(step) for reader in result.readers]
+    return softmax in readers or (
+        hops > 0 and any(_feeds(flow, one, softmax, hops - 1) for one in readers)
+    )
+
+
+def _only_passes(module: OutputModule, step: Step) -> bool:
+    """Whether a step hands weights on as they are, or drops some at random."""
+    kernel = module.kernels.get(step.code.kernel) if isinstance(step.code, KernelCall) else None
+    words = ("softmax", "dropout", "bernoulli", "rand")
+    return kernel is not None and (kernel.is_copy or any(word in kernel.fused for word in words))
 
 
 def _may_be_weights(result: Content, scores: Content) -> bool:
@@ -242,15 +275,15 @@ def _products_of(module: OutputModule, flow: Dataflow, step: Step) -> list[Conte
 
 def _product_after(
     module: OutputModule, flow: Dataflow, results: Sequence[Content], hops: int
-) -> tuple[Step | None, Content | None]:
-    """Return the product that reads some contents, perhaps through other kernels, and which one."""
+) -> tuple[Step | None, Content | None, tuple[Step, ...]]:
+    """Return the product that reads some contents, which one, and the kernels in between."""
     reads = [(reader, result) for result in results for reader in result.readers]
     for reader, result in reads:
         if _is_product(module, reader):
-            return reader, result
+            return reader, result, ()
     if hops:
         for reader in (one for one, _ in reads if not _mixes(module, one)):
-            found = _product_after(module, flow, flow.results(reader), hops - 1)
-            if found[0] is not None:
-                return found
-    return None, None
+            last, read, between = _product_after(module, flow, flow.results(reader), hops - 1)
+            if last is not None:
+                return last, read, (reader, *between)
+    return None, None, ()

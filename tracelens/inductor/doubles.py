@@ -30,6 +30,10 @@ _AS_OTHER = re.compile(r"\.dtype|type_as")
 _NEEDED = re.compile(
     r"\b(?:linalg[._]|cholesky|inverse|pinverse|lu_|slogdet|logdet|det\(|svd|eigh?\b|lstsq|ormqr|qr\()"
 )
+#: A product in code of numpy, solvers there, and what Dynamo runs such code through.
+_NUMPY = "dynamo_utils_"
+_NUMPY_PRODUCT = re.compile(r"wrapped_(?:matmul|dot|vdot|inner|einsum|tensordot)(?:_\d{1,9})?\Z")
+_NUMPY_NEEDED = re.compile(r"wrapped_(?:cholesky|cond|det|eig|inv|lstsq|pinv|qr|slogdet|solve|svd)")
 #: What Dynamo calls inputs: ``L_x_`` a local variable, ``G_KERNEL_`` a global one.
 _VARIABLE = re.compile(r"[LG]_(\w{1,100}?)_\Z")
 #: A module's parameters and buffers: ``L_self_modules_inp_parameters_weight_``, ``L_fn_...``.
@@ -71,6 +75,8 @@ def doubles(seen: Seen[FxGraph]) -> Doubles | None:
     graph = seen.record
     if '"f64[' not in graph.body or _NEEDED.search(graph.body):
         return None
+    if _NUMPY_NEEDED.search(graph.body):
+        return None
     inputs = graph.inputs
     types: dict[str, TensorType] = {
         one.input: one.type for one in inputs if isinstance(one.type, TensorType)
@@ -78,7 +84,7 @@ def doubles(seen: Seen[FxGraph]) -> Doubles | None:
     calls = []
     labels, arrays = {name: name for name in types}, set[str]()
     for node, origin in graph.calls():
-        if node.target.endswith("as_tensor"):  # so Dynamo reads an array
+        if node.target.endswith("as_tensor") or _NUMPY in node.target:  # so Dynamo reads an array
             arrays.update(labels.get(word, word) for word in _WORD.findall(node.arguments))
         if node.expression in types:
             types[node.label] = types[node.expression]
@@ -132,6 +138,8 @@ def _is_explicit(node: Node, origin: Origin | None) -> bool:
 
 def _is_product(node: Node) -> bool:
     name = node.target.rpartition(".")[2]
+    if _NUMPY in name:
+        return bool(_NUMPY_PRODUCT.search(name))
     return " @ " in node.expression or name in PRODUCTS or name.startswith("conv_transpose")
 
 

@@ -53,6 +53,8 @@ COMPLEX = frozenset(
     {"_conj", "_neg_view", "angle", "complex", "imag", "polar", "real", "view_as_complex"}
     | {"view_as_real", "resolve_conj", "resolve_neg"}
 )
+#: Operators whose result is complex.
+_MAKES_COMPLEX = frozenset({"_conj", "_fft_c2c", "_fft_r2c", "complex", "polar", "view_as_complex"})
 #: Element-wise operators, which fall back only for types that no code is generated for.
 ARITHMETIC = frozenset(
     {"abs", "add", "clamp", "copy", "cos", "div", "exp", "log", "mul", "neg", "pow", "reciprocal"}
@@ -126,7 +128,9 @@ class Fallback(msgspec.Struct):
     def is_complex(self) -> bool:
         """Whether an operand of some call is complex, as far as types are known."""
         operands = (content for call in self.calls for content in call.operands)
-        return self.op in COMPLEX or any(c.dtype.startswith("complex") for c in operands)
+        return self.op in COMPLEX or any(
+            c.dtype.startswith("complex") or _is_made_complex(c) for c in operands
+        )
 
     def quotes(self) -> list[EvidenceLine]:
         """Return the first calls, or the hints where the log holds no code."""
@@ -152,6 +156,12 @@ def fallbacks(
         if key is not None:
             found.setdefault(key, Fallback(*key)).hints.append(hint)
     return list(found.values())
+
+
+def _is_made_complex(content: Content) -> bool:
+    """Whether the call that made it makes complex numbers of what it reads."""
+    code = content.producer.code if content.producer is not None else None
+    return isinstance(code, ExternCall) and code.op in _MAKES_COMPLEX
 
 
 def _split(target: str) -> tuple[str, str] | None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Calls = list[tuple[Node, Origin]]
 
-__all__ = ["Lines"]
+__all__ = ["Lines", "is_product"]
 
 #: Names of operators that a library computes as a product or a convolution.
 PRODUCTS = frozenset(
@@ -88,14 +88,13 @@ class Lines:
         A call that took an activation along is named after the activation: the product is the node
         that it is computed from.
         """
-        graphs = self._graphs.get(_key(seen.first), [])
-        traced = [graph for graph in graphs if graph.traced]
+        traced = self.traced(seen)
         lines = self.of(seen, comment)
         if comment is None or not lines:
             return lines
         calls = {str(node.label): (node, origin) for node, origin in self._calls(traced)}
         named = [calls[name] for name in comment.nodes if name in calls]
-        own = _each(origin for node, origin in named if _is_product(node))
+        own = _each(origin for node, origin in named if is_product(node))
         if not own:
             above = (_product_above(node, calls) for node, _ in named)
             own = _each(found for found in above if found is not None)
@@ -103,9 +102,11 @@ class Lines:
 
     def inputs(self, seen: Seen[OutputModule]) -> tuple[str, ...]:
         """Return what Dynamo calls the inputs of the traced graph, such as ``L_self_weight_``."""
-        graphs = self._graphs.get(_key(seen.first), [])
-        traced = (graph for graph in graphs if graph.traced)
-        return tuple(parameter.input for graph in traced for parameter in graph.inputs)
+        return tuple(each.input for graph in self.traced(seen) for each in graph.inputs)
+
+    def traced(self, seen: Seen[OutputModule]) -> list[FxGraph]:
+        """Return the graphs that Dynamo traced for a generated module."""
+        return [graph for graph in self._graphs.get(_key(seen.first), []) if graph.traced]
 
     def _labelled(self, key: tuple[str, str, str]) -> Mapping[str, list[tuple[int, Origin]]]:
         """Return the nodes of the traced graphs of a compilation by name: (position, line)."""
@@ -169,7 +170,7 @@ def _each(found: Iterable[Origin]) -> tuple[StackFrame, ...]:
     return tuple(dict.fromkeys(lines))
 
 
-def _is_product(node: Node) -> bool:
+def is_product(node: Node) -> bool:
     """Whether a node multiplies matrices, or (up to torch 2.4) calls a module, which may do so."""
     if " @ " in node.expression or node.target.startswith("self."):
         return True
@@ -185,7 +186,7 @@ def _product_above(node: Node, calls: dict[str, tuple[Node, Origin]]) -> Origin 
         if first not in calls:
             return None
         node, origin = calls[first]
-        if _is_product(node):
+        if is_product(node):
             return origin
     return None
 

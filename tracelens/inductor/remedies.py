@@ -88,7 +88,8 @@ def _rank(rank: int) -> Any:
 
 _FREEZE = Remedy(
     id="freeze",
-    text="If the model is only used for inference, freeze it: weights are packed once.",
+    text="If the model is only used for inference, and its weights no longer change, freeze it: "
+    "they are packed once.",
     when="compiled by Inductor, not frozen, inference; not float16 on a CPU without it, nor "
     "bfloat16 on AArch64 before torch 2.15",
     applies=can_freeze,
@@ -101,8 +102,8 @@ _FREEZE = Remedy(
 )
 _COMPILE_FROZEN = Remedy(
     id="compile-frozen",
-    text="If the model is only used for inference, compile it with freezing, and measure: it is "
-    "not always faster than eager.",
+    text="If the model is only used for inference, and its weights no longer change, compile it "
+    "with freezing, and measure: it is not always faster than eager.",
     when="nothing is known to be compiled by Inductor, inference",
     applies=can_compile,
     code=f"{_FROZEN}\nmodel = torch.compile(model.eval())\nwith torch.no_grad(): model(x)",
@@ -111,7 +112,8 @@ _COMPILE_FROZEN = Remedy(
 )
 _CHANNELS_LAST = Remedy(
     id="channels-last",
-    text="Convert model and images to channels-last once.",
+    text="Convert model and images to channels-last once. Write `.reshape` for a `.view` that "
+    "raises then.",
     when="images of 4 dimensions",
     applies=_rank(4),
     code="model = model.to(memory_format=torch.channels_last)\n"
@@ -121,7 +123,8 @@ _CHANNELS_LAST = Remedy(
 )
 _CHANNELS_LAST_3D = Remedy(
     id="channels-last-3d",
-    text="Convert model and volumes to channels-last once.",
+    text="Convert model and volumes to channels-last once. Write `.reshape` for a `.view` that "
+    "raises then.",
     when="volumes of 5 dimensions",
     applies=_rank(5),
     code="model = model.to(memory_format=torch.channels_last_3d)\n"
@@ -143,7 +146,7 @@ _BFLOAT16 = Remedy(
     applies=lambda data: (
         lacks_float16(data) and (data.native_types is None or "bf16" in data.native_types)
     ),
-    code="model = model.to(torch.bfloat16)\nx = x.to(torch.bfloat16)",
+    code="model = model.to(torch.bfloat16)\nx = x.to(torch.bfloat16)  # data, not ids",
     proof="https://uxlfoundation.github.io/oneDNN/dev_guide_data_types.html",
 )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.inductor.attention import Unfused, fused_calls, unfused_attention
+from tracelens.inductor.attention import Unfused, fused_calls
 from tracelens.inductor.attention_causes import (
     FUSED,
     Cause,
@@ -20,6 +20,7 @@ from tracelens.inductor.attention_causes import (
     severity,
     why,
 )
+from tracelens.inductor.attention_chain import plain_attention
 from tracelens.inductor.attention_options import in_library, option
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.graphs import heaviest
@@ -87,7 +88,8 @@ class AttentionNotFused(Rule):
     Scores that are capped with tanh have no fused CPU kernel: flex_attention was measured at 1.1 to
     1.6 times the time there (torch 2.13), and raises in training: a note.
     Talking heads, whose weights a convolution or a product mixes before the second product, are not
-    told: no fused kernel computes that.
+    told: no fused kernel computes that. Nor are scores or weights to which something else is done
+    than to scale and mask them: the k best of a row, gates, a second softmax, a sink.
     A mixture of experts that normalizes one matrix of scores twice (dispatch and combine) is no
     attention, and is not told; nor is a softmax over another dimension than the one that the second
     product sums over, as slots do that compete for inputs. Values of another size per head than the
@@ -129,7 +131,8 @@ class AttentionNotFused(Rule):
         dimensions: int | None = None
         #: torch says that float32 products without TF32 keep the fused kernel away.
         needs_tf32: bool
-
+        #: What scales the scores is a tensor, which ``scale`` does not take.
+        has_tensor_scale: bool = False
         #: The installed package that the line is in, and the line; empty for the program's own.
         package: str = ""
         file: str = ""
@@ -147,6 +150,13 @@ class AttentionNotFused(Rule):
         def changes_scores(self) -> bool:
             """Whether the scores are, or may be, changed before they are normalized."""
             return self.is_written or self.cause == "capped"
+
+        @property
+        def scaled(self) -> str:
+            """How scores are scaled as before."""
+            if self.has_tensor_scale:
+                return "multiply q by what scales the scores, a tensor here, and pass scale=1.0"
+            return "scale= where it is not 1/sqrt(size)"
 
         @property
         def outside(self) -> str:
@@ -184,9 +194,8 @@ class AttentionNotFused(Rule):
         Remedy(
             id="sdpa",
             text=lambda data: (
-                data.outside + " torch compute it, with q, k and v as (batch, heads, length, "
-                "size); pass the mask as attn_mask=, and scale= where it is not 1/sqrt(size). "
-                + CONTIGUOUS
+                f"{data.outside} torch compute it, with q, k and v as (batch, heads, length, "
+                f"size); pass the mask as attn_mask=, and {data.scaled}. {CONTIGUOUS}"
             ),
             when="the program writes attention out in four dimensions, or nothing shows how many",
             applies=lambda data: data.is_written and data.dimensions in {None, FUSED},
@@ -198,9 +207,9 @@ class AttentionNotFused(Rule):
         Remedy(
             id="sdpa-3d",
             text=lambda data: (
-                data.outside + " torch compute it. q, k and v have three dimensions here, and "
+                f"{data.outside} torch compute it. q, k and v have three dimensions here, and "
                 "the fused kernels take four, (batch, heads, length, size): add the first one for "
-                "the call. Pass a mask as attn_mask=, and scale= where it is not 1/sqrt(size). The "
+                f"the call. Pass a mask as attn_mask=, and {data.scaled}. The "
                 "fused CPU kernel wants the last dimension contiguous."
             ),
             when="the program writes attention out in three dimensions",
@@ -213,9 +222,9 @@ class AttentionNotFused(Rule):
         Remedy(
             id="sdpa-5d",
             text=lambda data: (
-                data.outside + " torch compute it. The fused kernels take four dimensions, "
+                f"{data.outside} torch compute it. The fused kernels take four dimensions, "
                 "(batch, heads, length, size): fold the ones in front for the call. Pass a mask, "
-                "folded alike, as attn_mask=, and scale= where it is not 1/sqrt(size)."
+                f"folded alike, as attn_mask=, and {data.scaled}."
             ),
             when="the program writes attention out in five dimensions or more",
             applies=lambda data: data.is_written and (data.dimensions or 0) > FUSED,
@@ -303,7 +312,7 @@ class AttentionNotFused(Rule):
         groups: dict[tuple[Cause, int | None], list[Unfused]] = {}
         for row in modules:
             if row.record.graph != "backward":
-                for one in unfused_attention(row):
+                for one in plain_attention(row, lines):
                     groups.setdefault((cause_of(one), folded(one)), []).append(one)
         skipped = [w.quote() for w in warnings if "flash-attention" in w.record.text]
         for (cause, _), group in groups.items():
@@ -334,6 +343,7 @@ class AttentionNotFused(Rule):
             file=frame.file if frame else "",
             line=frame.line if frame else 0,
             needs_tf32=bool(skipped),
+            has_tensor_scale=first.has_tensor_scale,
             by_module=by_module(first),
         )
         harmless = reason(cause, first, fused=fused)

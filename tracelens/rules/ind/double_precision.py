@@ -17,7 +17,7 @@ from tracelens.words import listed, percent, size
 __all__ = ["DoublePrecision"]
 
 #: Inputs of which a line of code is printed.
-MAX_NAMED = 3
+MAX_NAMED = 8
 
 
 class DoublePrecision(Rule):
@@ -133,11 +133,28 @@ class DoublePrecision(Rule):
         Remedy(
             id="data",
             text="Unless the results need it, make float32 of the data where it comes in.",
-            when="data comes in as float64",
-            applies=lambda data: not data.is_converted and not data.has_parameters,
+            when="data comes in as float64, and not as arrays of numpy",
+            applies=lambda data: (
+                not data.is_converted and not data.has_parameters and not data.arrays
+            ),
             code="x = torch.from_numpy(array).float()",
             basis="tested",
             proof="tests/advice/IND028/data.py",
+            edits=True,
+        ),
+        Remedy(
+            id="arrays",
+            text=lambda data: (
+                "Unless the results need it, make float32 of all arrays before the call, "
+                f"{listed(data.inputs)}: one that is float64 makes float64 of the others."
+            ),
+            when="arrays of numpy come in as float64",
+            applies=lambda data: (
+                not data.is_converted and not data.has_parameters and bool(data.arrays)
+            ),
+            code=lambda data: _converted(data.inputs, data.arrays),
+            basis="tested",
+            proof="tests/advice/IND028/arrays.py",
             edits=True,
         ),
     )
@@ -187,4 +204,6 @@ def _converted(inputs: tuple[str, ...], arrays: tuple[str, ...]) -> str | None:
     """Return the line that converts what has a name in the program."""
     named = [name for name in inputs if not name.startswith(("L_", "G_"))]
     calls = {name: 'astype("float32")' if name in arrays else "float()" for name in named}
-    return "; ".join(f"{name} = {name}.{calls[name]}" for name in named[:MAX_NAMED]) or None
+    if len(named) > MAX_NAMED:
+        return None
+    return "; ".join(f"{name} = {name}.{calls[name]}" for name in named) or None

@@ -100,11 +100,19 @@ class DtypeCastChurn(Rule):
     remedies = (
         Remedy(
             id="convert-once",
-            text="Convert the model once, instead of casting under autocast.",
+            text=lambda data: (
+                "Convert the model and its data once, instead of casting under autocast, and "
+                "compare the results: what autocast keeps in float32 is computed in "
+                f"{data.dtypes} then."
+            ),
             when="bfloat16 and float16",
             applies=lambda data: data.dtypes in {"bfloat16", "float16"},
-            code="model = model.to(torch.bfloat16)",
-            proof="https://docs.pytorch.org/docs/stable/amp.html",
+            code=lambda data: (
+                f"model = model.to(torch.{data.dtypes})\n"
+                f"x = x.to(torch.{data.dtypes})  # data, not ids"
+            ),
+            basis="tested",
+            proof="tests/advice/IND011/convert-once.py",
         ),
         freeze(
             "IND011",

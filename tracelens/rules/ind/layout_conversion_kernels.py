@@ -18,6 +18,7 @@ from tracelens.inductor.origins import Lines
 from tracelens.inductor.remedies import LAYOUTS, channels_last, channels_last_3d, is_given
 from tracelens.logs._dataflow import Content
 from tracelens.logs._kernels import KernelDef
+from tracelens.logs._stack import StackFrame
 from tracelens.logs._statements import ExternCall, KernelCall
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.onednn.stories import CHANNELS_LAST
@@ -49,6 +50,8 @@ _ASKS = re.compile(r"\b(?:contiguous|clone|memory_format)\b")
 #: Why nothing is to be done about copies of which no line shows that it asks for them.
 _UNPLACED = "the log does not name the line that asks for them (TORCH_LOGS=graph_code may)"
 _SEVERAL = "lines of the program ask for copies, and the log does not tell which asks for these"
+_VIEWED = "a `.view` behind it needs the copy, and would raise without"
+_RETURNED = "the program returns the copy, and may change one without the other"
 _UNASKED = "no line of the program asks for them, so an operator needs its operand in this order"
 
 
@@ -85,7 +88,8 @@ class LayoutConversionKernels(Rule):
     concatenations, gathers, paddings and splits have to copy and do not count. Where no line is
     known to ask for the copy (``.contiguous()``, ``.clone()``, ``memory_format=``) there is nothing
     to leave out: an operator needs it, or the log does not hold the traced graph
-    (``TORCH_LOGS=graph_code``).
+    (``TORCH_LOGS=graph_code``). A ``.view`` behind ``.contiguous()`` needs it, and a clone that is
+    returned is meant to be another tensor than the one it was made of.
 
     ## What to do
     For convolutions, give model and input the layout that they are converted to. Elsewhere leave
@@ -132,7 +136,8 @@ class LayoutConversionKernels(Rule):
         channels_last_3d(applies=lambda data: data.cause == "convolution" and is_given(data, 5)),
         Remedy(
             id="no-contiguous",
-            text="Leave out .contiguous() and .clone() where the layout does not matter.",
+            text="Leave out .contiguous() and .clone() where the layout does not matter; write "
+            "`.reshape` for a `.view` that raises then.",
             when="copies that code of your own asks for; signals of 3 dimensions have no "
             "channels-last layout",
             applies=lambda data: (
@@ -200,6 +205,8 @@ class LayoutConversionKernels(Rule):
         if cause == "copy" and not asked:
             asking = _SEVERAL if lines.has(first.seen, _COPYING) else _UNASKED
             frame, harmless = None, asking if lines else _UNPLACED
+        elif cause == "copy" and frame is not None:
+            harmless = _why_needed(first, lines, frame)
         return self.finding(
             cause,
             title=f"{plural(len(found), 'kernel call')} only copy data {why}to another layout"
@@ -215,6 +222,24 @@ class LayoutConversionKernels(Rule):
             advice=() if harmless else self.advise(data),
             data=data,
         )
+
+
+def _why_needed(copy: _Copy, lines: Lines, frame: StackFrame) -> str | None:
+    """Return why a copy that a line asks for cannot be left out; None where it may be."""
+    calls = [call for graph in lines.traced(copy.seen) for call in graph.calls()]
+    asking = {
+        node.label: node.target.rpartition(".")[2]
+        for node, origin in calls
+        if origin is not None
+        and (origin.file, origin.line) == (frame.file, frame.line)
+        and node.target.endswith(_COPYING)
+    }
+    if "clone" in asking.values() and any(
+        result.returned for result in copy.seen.record.flow.results(copy.step)
+    ):
+        return _RETURNED
+    views = {node.target.partition(".")[0] for node, _ in calls if node.target.endswith(".view")}
+    return _VIEWED if asking and views >= set(asking) else None
 
 
 def _copies(row: Seen[OutputModule]) -> Iterator[_Copy]:
