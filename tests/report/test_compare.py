@@ -522,3 +522,27 @@ def test_operators_that_were_compiled_are_neither_better_nor_worse(
 
     found = compare([of(240, 0), of(32, int(compiled))])
     assert {counter(found, name).state for name in ("operator_calls", "operator_ms")} == {state}
+
+
+@pytest.mark.parametrize(
+    ("eager", "before"),
+    [("aten::mul", 0.0), ("Torch-Compiled Region: 0/0", None)],  # whose kernels are not recorded
+)
+def test_what_operators_were_fused_into_is_neither_better_nor_worse(
+    report: Report, eager: str, before: float | None
+) -> None:
+    def of(*names: str) -> Report:
+        called = [{"name": n, "category": "cpu_op", "count": 1, "self_ms": 4.0} for n in names]
+        regions = [{"name": "0/0"}] if "Region" in names[0] else []
+        return tables(report, operators=called, regions=regions)
+
+    made = ("Torch-Compiled Region: 0/0", "graph_0_cpp_fused_mul_0", "cpp_fused_add_1")
+    found = compare([of(eager), of(*made)])
+    kernels = [one for one in found.counters if one.name == "cpp_kernel_ms"]
+    assert {one.of: one.after for one in kernels} == {
+        None: 8.0,
+        "cpp_fused_mul_0": 4.0,
+        "cpp_fused_add_1": 4.0,
+    }
+    assert {one.state for one in kernels}.isdisjoint({"better", "worse"})
+    assert counter(found, "cpp_kernel_ms").before == before

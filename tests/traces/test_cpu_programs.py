@@ -249,6 +249,16 @@ def test_a_line_waits_for_a_thread_where_most_of_its_time_is_a_wait(
     assert ([each.id for each in finding.advice] == ["lock"]) is told
 
 
+def test_what_the_optimizer_takes_is_no_price_of_calling_the_rest(tmp_path: Path) -> None:
+    """It has 9.6 of 24 ms, and is told by itself."""
+    around = span("user_annotation", "Optimizer.step#Lion.step", 0.0, 9_600.0)
+    finding = found(tmp_path, [around, *calls(["mul", "add"], 4.0)])
+    cost = finding["TRC002"].cost
+    assert cost is not None
+    assert cost.share == pytest.approx(0.6, abs=0.01)
+    assert "TRC012" in finding
+
+
 @pytest.mark.parametrize(
     ("function", "ms", "named"),
     [("beam_search", 24.0, True), ("beam_search", 9.0, False), ("<module>", 24.0, False)],

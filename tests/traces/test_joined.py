@@ -12,6 +12,8 @@ import tracelens
 from tests.traces.writing import op, text
 from tracelens.cli import main
 from tracelens.logs._provenance import nodes, stacks
+from tracelens.render import Options
+from tracelens.render._kernel import kernel_text
 from tracelens.report import Report
 
 JOINED = Path(__file__).parents[2] / "fixtures" / "logs" / "chrome_trace" / "joined"
@@ -64,6 +66,25 @@ def test_the_command_names_kernels_that_are_spelt_alike(capsys: pytest.CaptureFi
 def test_without_generated_code_the_switch_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["analyze", str(JOINED / "trace.json"), "--kernel", KERNEL]) == 2
     assert 'TORCH_LOGS="output_code,graph_code"' in capsys.readouterr().err
+
+
+def test_a_name_that_is_like_no_other_is_answered_with_those_there_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["analyze", str(JOINED), "--kernel", "q"]) == 2
+    assert f"there are cpp_fused__softmax_1, {KERNEL}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("lines", "told"), [((), True), (("a.py:3 y = x + 1",), False)])
+def test_a_kernel_without_lines_says_what_to_record(
+    report: Report, lines: tuple[str, ...], told: bool
+) -> None:
+    row = {"kernel": "cpp_fused_a_0", "language": "cpp", "input": "a.log", "line": 3}
+    known = report.model_copy(update={"tables": {"kernel_origins": [row | {"lines": lines}]}})
+    answer = kernel_text(known, "cpp_fused_a_0", Options())
+    assert (
+        'line      not known: record with TORCH_LOGS="output_code,graph_code"' in answer
+    ) is told
 
 
 # Namesakes, wrappers in C++, and what Inductor follows itself.

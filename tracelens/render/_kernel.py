@@ -18,6 +18,8 @@ TABLE = "kernel_origins"
 APART = "the trace is of another process or day; --one-run reads it with this log"
 #: What the profiler writes before the name of a kernel of the CPU.
 _GRAPH = re.compile(r"\Agraph_\d{1,9}_")
+#: Kernels that are named where another one was asked for.
+MAX_NAMED = 5
 HINT = 'record with TORCH_LOGS="output_code,graph_code"'
 
 
@@ -33,7 +35,7 @@ def kernel_text(report: Report, name: str, options: Options) -> str:
         if not rows:
             raise UsageError("the input does not say where kernels come from", hint=HINT)
         names = {str(row.get("kernel")) for row in rows}
-        raise UsageError(f"no kernel {name!r}", hint=closest(name, names, f"{len(names)} others"))
+        raise UsageError(f"no kernel {name!r}", hint=closest(name, names, _few(names)))
     traces = {source.path for source in report.inputs if "chrome_trace" in source.kinds}
     traced = {run.name for run in report.runs if not traces.isdisjoint(run.inputs)}
     told = (_told(row, apart=bool(traced) and row.get("run") not in traced) for row in found)
@@ -49,6 +51,8 @@ def _told(row: dict[str, Any], *, apart: bool) -> Iterator[str]:
         yield f"  function  {row.get('function')} at {row['where']}"
     for line in row.get("lines") or ():
         yield f"  line      {line}"
+    if not (row.get("lines") or row.get("nodes") or row.get("ops")):
+        yield f"  line      not known: {HINT}"
     if row.get("nodes"):
         yield f"  nodes     {', '.join(row['nodes'])}"
     if row.get("ops"):
@@ -66,3 +70,10 @@ def _told(row: dict[str, Any], *, apart: bool) -> Iterator[str]:
     if row.get("file"):
         yield f"  file      {row['file']}"
     yield f"  log       {row.get('input')}:{row.get('line')}"
+
+
+def _few(names: set[str]) -> str:
+    """Return the kernels that there are, as far as they fit."""
+    told = ", ".join(sorted(names)[:MAX_NAMED])
+    more = len(names) - MAX_NAMED
+    return f"there are {told}" + (f" and {more} more" if more > 0 else "")

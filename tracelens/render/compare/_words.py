@@ -63,6 +63,7 @@ _NAMES = {
     "autotune_searches": "searches (AUTOTUNE)",
     "autotune_winners_ms": "winners, summed up",
     "compile_s": "compile time",
+    "cpp_kernel_ms": "generated kernels on the CPU",
     "device_ms": "device at work",
     "entries": "compilations",
     "exposed_comm_ms": "exposed communication",

@@ -30,6 +30,7 @@ EVIDENCE: tuple[Callable[[Report], Iterable[Measure]], ...] = (
     traces.profiled,
     traces.shapes,
     traces.kernels,
+    traces.generated,
     traces.modules,
     traces.module_operators,
     traces.operators,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tracelens.report.compare.measures import MAX_ROWS, Measure, Row, rows, summed
 from tracelens.report.compare.model import Spread
@@ -12,6 +13,7 @@ from tracelens.report.model import Report
 __all__ = [
     "devices",
     "explored",
+    "generated",
     "kernels",
     "module_operators",
     "modules",
@@ -23,6 +25,9 @@ __all__ = [
 
 #: What is the whole of a trace in the table ``time``.
 WINDOW = "window"
+#: Kernels that Inductor generated for the CPU, and the number of their graph.
+_GENERATED = re.compile(r"(?:graph_\d{1,9}_)?cpp_")
+_GRAPH = re.compile(r"\Agraph_\d{1,9}_")
 #: Modules around the model that is wrapped.
 _WRAPPERS = re.compile(
     r"\A(?:(?:OptimizedModule|DistributedDataParallel|FullyShardedDataParallel)_\d+ > )+"
@@ -91,6 +96,20 @@ def kernels(report: Report) -> Iterator[Measure]:
     """Yield the time of kernels on devices, by name, and of all of them."""
     found = [row for row in rows(report, "kernels") if _number(row, "sum_ms") is not None]
     yield from _parts("kernel_ms", found, ("name",))
+
+
+def generated(report: Report) -> Iterator[Measure]:
+    """Yield the time of generated kernels on the CPU: what operators by shape were fused into."""
+    found = [
+        row | {"name": _GRAPH.sub("", row["name"])}
+        for row in rows(report, "operators")
+        if _GENERATED.match(row["name"]) and _number(row, "self_ms") is not None
+    ]
+    eager = any(row.get("category") == "cpu_op" for row in rows(report, "operators"))
+    if eager and not found and not rows(report, "regions"):
+        yield Measure("cpp_kernel_ms", 0.0, unit="ms", better=None)
+    for measure in _parts("cpp_kernel_ms", found, ("name",), "self_ms"):
+        yield replace(measure, better=None)  # they take the place of operators
 
 
 def modules(report: Report) -> Iterator[Measure]:

@@ -242,8 +242,9 @@ class LaunchBound(Rule):
             title=title,
             message=(
                 f"The trace of {length(whole.ms)} holds {small.calls:,} operators. Without what "
-                f"longer ones take and the profiler can have added, {length(small.left_ms)} are "
-                f"the price of calling them from Python, however little they compute.{where}"
+                f"longer ones and optimizers take and the profiler can have added, "
+                f"{length(small.left_ms)} are the price of calling them from "
+                f"Python, however little they compute.{where}"
             ),
             where=where_of(str(line.record)) if line is not None else None,
             severity=Severity.INFO,
