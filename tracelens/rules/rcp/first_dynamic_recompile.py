@@ -53,12 +53,14 @@ class FirstChangeData(RecompileData):
     #: What is a symbol in the entry that was compiled then: every argument of that size. Empty
     #: where the log has no guards.
     symbols: tuple[Mark, ...] = ()
+    #: The dimensions of the function's arguments that changed.
+    changed: tuple[Mark, ...] = ()
 
     @property
     def marks(self) -> tuple[Mark, ...]:
         """All that must be marked: one argument that is not holds the size of the others."""
         own = Mark(name=self.source, dimension=self.dimension or 0)
-        return tuple(dict.fromkeys((own, *self.symbols)))
+        return tuple(dict.fromkeys((own, *self.symbols, *self.changed)))
 
 
 def _mark(data: FirstChangeData) -> str:
@@ -300,6 +302,15 @@ _HARMLESS = {
 }
 
 
+def _changed(changes: list[Change]) -> Iterator[Mark]:
+    """Yield the dimensions of the function's arguments that changed, the first among them."""
+    own = {id(step) for step in changes[0].history.steps}
+    for step in (one for change in changes for one in change.steps if id(one) in own):
+        check = step.check
+        if isinstance(check, TensorMismatch) and check.source.is_variable:
+            yield Mark(name=check.source.name, dimension=check.index or 0)
+
+
 def _again(changes: list[Change]) -> bool:
     """Whether one of the functions was recompiled later for reasons that are cut off."""
     return any(
@@ -345,6 +356,7 @@ def _data(
     return FirstChangeData(
         is_heavy=is_heavy,
         symbols=tuple(Mark(name=name, dimension=index) for name, index in symbols),
+        changed=tuple(dict.fromkeys(_changed(changes))),
         cause="RCP003",
         function=first.history.function,
         file=first.history.file,

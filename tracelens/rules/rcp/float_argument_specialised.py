@@ -81,13 +81,27 @@ class FloatArgumentSpecialised(RecompileRule):
             "multiply",
             "Compute with the float instead of handing it to the operation as a number (alpha=, "
             "p=, eps=): a factor or a summand becomes a symbol.",
-            when="an operation takes it as a number",
-            applies=lambda data: data.held == NUMBER,
+            when="an operation takes it as a number, and it is in no list or dictionary",
+            applies=lambda data: data.held == NUMBER and "[" not in data.source,
             code=lambda data: f"p - {data.source} * g" if data.is_variable else None,
             since="2.6",
             basis="tested",
             proof="tests/advice/RCP005/multiply.py",
             edits=True,
+        ),
+        Remedy(
+            "leave-out",
+            lambda data: (
+                f"Keep what `{data.source.partition('[')[0]}` holds in a tensor, or leave "
+                f"`{data.function}` out of what is compiled, where it computes with Python's "
+                "numbers: compiled code takes each of them for a constant."
+            ),
+            when="an operation takes a number out of a list or a dictionary of the program's own",
+            applies=lambda data: data.held == NUMBER and "[" in data.source and not data.package,
+            code="@torch.compiler.disable",
+            since="2.6",
+            basis="tested",
+            proof="tests/advice/RCP005/leave-out.py",
         ),
         Remedy(
             "compute-outside",

@@ -15,6 +15,7 @@ from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._changes import Group, groups
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
 from tracelens.rules.rcp._state import is_made_by_the_first_call, is_set_in_the_config
+from tracelens.rules.rcp._structure import COMPILE_PARTS, STRUCTURE, structure_of, told
 from tracelens.rules.rcp._tell import listed, tell
 
 __all__ = ["StringOrConstantKey"]
@@ -22,6 +23,10 @@ __all__ = ["StringOrConstantKey"]
 
 def _is_of_config(data: RecompileData) -> bool:
     return ".config." in data.source and data.most == 1 and data.values[:1] == ("None",)
+
+
+def _is_chosen(data: RecompileData) -> bool:
+    return not (_is_of_config(data) or data.is_of_library or data.held == STRUCTURE)
 
 
 class StringOrConstantKey(RecompileRule):
@@ -85,11 +90,12 @@ class StringOrConstantKey(RecompileRule):
             basis="tested",
             proof="tests/advice/RCP006/set-config.py",
         ),
+        COMPILE_PARTS,
         Remedy(
             "look-up-outside",
             "Look up or branch before the compiled function is called, and pass on the result.",
             when="strings and flags that a function of the program's gets",
-            applies=lambda data: not (_is_of_config(data) or data.is_of_library),
+            applies=_is_chosen,
             basis="tested",
             proof="tests/advice/RCP006/look-up-outside.py",
         ),
@@ -97,7 +103,7 @@ class StringOrConstantKey(RecompileRule):
             "one-per-value",
             "Or compile one function per value.",
             when="strings and flags that a function of the program's gets",
-            applies=lambda data: not (_is_of_config(data) or data.is_of_library),
+            applies=_is_chosen,
             basis="tested",
             proof="tests/advice/RCP006/one-per-value.py",
         ),
@@ -128,6 +134,9 @@ class StringOrConstantKey(RecompileRule):
             if is_made_by_the_first_call(group):
                 continue
             name, function = group.cause.what, group.history.function
+            if walked := structure_of(group):
+                yield told(self, group, walked, frames, trees)
+                continue
             severity = _severity(group)
             yield tell(
                 self,

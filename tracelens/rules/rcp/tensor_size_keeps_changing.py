@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,12 @@ __all__ = ["TensorSizeKeepsChanging"]
 CERTAIN = 3
 #: So many sizes are those of two layers, or of two kinds of calls.
 TURNS = 2
+#: A loop over a size, and why a size is held then.
+_LOOP = re.compile(
+    r"for [^\n]{1,60} in range\((?:len\((?P<named>[\w.]{1,80})\)"
+    r"|(?P<of>[\w.]{1,80})\.(?:size\(|shape\[)(?P<index>\d)[)\]])\):"
+)
+LOOP = "loop"
 #: Lines quoted, and values listed, per finding.
 MAX_QUOTED = 5
 MAX_VALUES = 8
@@ -102,6 +109,15 @@ class TensorSizeKeepsChanging(RecompileRule):
             basis="tested",
             proof="tests/advice/DYN004/change-line.py",
             edits=True,
+        ),
+        Remedy(
+            "compile-body",
+            "Make the body of the loop a function, compile that, and leave the loop itself outside "
+            "of compiled code: one entry then serves any number of rounds.",
+            when="the line is a loop of the program's own over the size",
+            applies=lambda data: data.held == LOOP and not data.is_of_library,
+            basis="tested",
+            proof="tests/advice/DYN004/compile-body.py",
         ),
         Remedy(
             "default-dynamic",
@@ -181,6 +197,8 @@ class TensorSizeKeepsChanging(RecompileRule):
         certain = changes >= CERTAIN
         history, (_, _, _, source, index) = longest.history, longest.subject
         place = history.code(longest.steps[0], trees)
+        if held in {"", "number"} and _loops_over(place.code, str(source), index):
+            held = LOOP
         sizes = longest.values
         more = ", ..." if len(sizes) > MAX_VALUES else ""
         changed = f"Dimension {index} of `{source}` was {', '.join(sizes[:MAX_VALUES])}{more}"
@@ -208,6 +226,15 @@ class TensorSizeKeepsChanging(RecompileRule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _loops_over(code: str, source: str, index: int | None) -> bool:
+    """Whether the line is a loop over the size: ``for t in range(x.size(1)):``."""
+    found = _LOOP.match(code)
+    if found is None:
+        return False
+    at = found["index"] or "0"
+    return source in {found["of"], found["named"]} and at == str(index)
 
 
 def _takes_turns(values: Series) -> bool:
@@ -239,6 +266,7 @@ _UNSURE = {False: Confidence.LOW, True: Confidence.MEDIUM}
 _WHY = {
     "specialized": "it did, and a line of code turned the symbol back into a constant.",
     "static": "here it did not: it is held static, by dynamic=False or mark_static.",
+    LOOP: "here a loop over it is unrolled, into another graph for every number of rounds.",
     "number": "others of this function stayed symbols, so a line of code needs this number.",
     "": "a second time happens where it is held static, by dynamic=False or mark_static, or where "
     "a line of code needs the number.",

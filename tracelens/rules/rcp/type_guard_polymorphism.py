@@ -15,6 +15,7 @@ from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._changes import groups
 from tracelens.rules.rcp._data import RecompileRule
 from tracelens.rules.rcp._state import is_made_by_the_first_call
+from tracelens.rules.rcp._structure import COMPILE_PARTS, STRUCTURE, structure_of, told
 from tracelens.rules.rcp._tell import tell
 
 __all__ = ["TypeGuardPolymorphism"]
@@ -62,9 +63,12 @@ class TypeGuardPolymorphism(RecompileRule):
     )
 
     remedies = (
+        COMPILE_PARTS,
         Remedy(
             "compile-caller",
             "Compile the code that calls the blocks, or one function per class.",
+            when="no part of an object that differs from call to call",
+            applies=lambda data: data.held != STRUCTURE,
             basis="tested",
             proof="tests/advice/RCP009/compile-caller.py",
         ),
@@ -72,6 +76,8 @@ class TypeGuardPolymorphism(RecompileRule):
             "isolate",
             "Or give every compiled function entries of its own: `isolate_recompiles=True` of "
             "torch.compile.",
+            when="no part of an object that differs from call to call",
+            applies=lambda data: data.held != STRUCTURE,
             since="2.13",
             basis="tested",
             proof="tests/advice/RCP009/isolate.py",
@@ -90,6 +96,9 @@ class TypeGuardPolymorphism(RecompileRule):
         for group in groups(self.code, recompiles, limits):
             if is_made_by_the_first_call(group):
                 continue  # RCP031 tells it
+            if walked := structure_of(group):
+                yield told(self, group, walked, frames, trees)
+                continue
             name = group.cause.what
             loud = group.most > 1 or group.is_crowded
             yield tell(

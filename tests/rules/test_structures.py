@@ -1,0 +1,123 @@
+"""Recompiles for what a function walks through: parts of an object, sizes of a loop, lists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracelens import analyze
+from tracelens.report import Finding, Severity
+
+LINE = "V1120 20:15:4{n}.100000 7 torch/_dynamo/guards.py:5396] [0/{n}] [__recompiles] {text}\n"
+AT = "  # {code}  # proj/model.py:4 in forward"
+
+
+def told(tmp_path: Path, guards: list[str], code: str = "") -> list[Finding]:
+    """Return the findings where these guards failed, each of the newest entry."""
+    log = ""
+    for n, guard in enumerate(guards, 1):
+        log += LINE.format(n=n, text="Recompiling function forward in /home/ana/proj/model.py:3")
+        log += LINE.format(n=n, text="    triggered by the following guard failure(s):")
+        at = AT.format(code=code) if code else ""
+        log += LINE.format(n=n, text=f"    - 0/{n - 1}: {guard}{at}")
+    path = tmp_path / "run.log"
+    path.write_text(log)
+    return [one for one in analyze(str(path)).findings if one.code.startswith("RCP")]
+
+
+TREE = [
+    "tree.left.left is None",
+    "___check_type_id(tree.right, 94865264879952), type=<class '__main__.Node'>",
+    "tree.right.left.left is None",
+]
+
+
+def walked(found: list[Finding]) -> list[Finding]:
+    return [one for one in found if one.data.get("held") == "structure"]
+
+
+def test_every_structure_of_a_tree_is_one_finding(tmp_path: Path) -> None:
+    found = walked(told(tmp_path, TREE))
+    assert len(found) == 3
+    (loud,) = [one for one in found if one.severity is not Severity.NONE]
+    assert (loud.severity, loud.count) == (Severity.WARNING, 3)
+    assert "each structure of `tree`" in loud.title
+    assert [one.id for one in loud.advice] == ["compile-parts"]
+
+
+@pytest.mark.parametrize(
+    "guards",
+    [
+        TREE[:2],  # two structures
+        [TREE[0], TREE[0], TREE[0]],  # one part
+        [one.replace("tree", "self") for one in TREE],  # the module's own
+        [one.replace("tree", "kwargs") for one in TREE],  # arguments of three names
+        ["config.a is None", "config.b is None", "config.c is None"],  # parts, and none of parts
+        ["tree.left.a == True", "tree.left.b == True", "tree.left.c == True"],  # flags
+    ],
+)
+def test_what_is_no_structure(guards: list[str], tmp_path: Path) -> None:
+    assert walked(told(tmp_path, guards)) == []
+
+
+def sizes(source: str, index: int) -> list[str]:
+    ends = [(7, 5), (5, 9), (9, 6), (6, 8)]
+    return [
+        f"tensor '{source}' size mismatch at index {index}. expected {one}, actual {other}"
+        for one, other in ends
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "is_loop"),
+    [
+        ("for t in range(x.size(1)):", True),
+        ("for t in range(x.shape[1]):", True),
+        ("for t in range(x.size(0)):", False),  # another dimension
+        ("for t in range(y.size(1)):", False),  # another tensor
+        ("for t in range(len(x)):", False),  # the first dimension
+        ("y = x[:, 0]", False),
+    ],
+)
+def test_a_loop_over_the_size_is_told_to_stay_in_python(
+    code: str, *, is_loop: bool, tmp_path: Path
+) -> None:
+    (found,) = told(tmp_path, sizes("x", 1), code)
+    ids = [one.id for one in found.advice]
+    assert ids == (
+        ["compile-body", "pad"] if is_loop else ["default-dynamic", "record-dynamic", "pad"]
+    )
+    assert ("unrolled" in found.message) is is_loop
+
+
+def test_a_loop_over_the_rows_is_one_too(tmp_path: Path) -> None:
+    (found,) = told(tmp_path, sizes("x", 0), "for i in range(len(x)):")
+    assert found.advice[0].id == "compile-body"
+
+
+TENSORIFY = "  # (_dynamo/output_graph.py:3375 in remove_tensorify_specialized_graphargs)"
+
+
+@pytest.mark.parametrize(
+    ("source", "advice"), [("self.state[2]", "leave-out"), ("self.lr", "multiply")]
+)
+def test_numbers_of_a_list_are_not_multiplied_with(
+    source: str, advice: str, tmp_path: Path
+) -> None:
+    guards = [f"{source} == 0.{n}5{TENSORIFY}" for n in range(4)]
+    (found,) = [one for one in told(tmp_path, guards) if one.code == "RCP005"]
+    assert [one.id for one in found.advice] == [advice]
+
+
+def test_both_dimensions_that_changed_are_marked(tmp_path: Path) -> None:
+    guards = [
+        "tensor 'x' size mismatch at index 3. expected 64, actual 96",
+        "tensor 'x' size mismatch at index 2. expected 64, actual 96",
+    ]
+    (found,) = [one for one in told(tmp_path, guards) if one.code == "RCP003"]
+    assert found.advice[0].code == (
+        "torch._dynamo.maybe_mark_dynamic(x, 3)\ntorch._dynamo.maybe_mark_dynamic(x, 2)"
+    )
+    (found,) = [one for one in told(tmp_path, guards[:1]) if one.code == "RCP003"]
+    assert found.advice[0].code == "torch._dynamo.maybe_mark_dynamic(x, 3)"
