@@ -35,6 +35,8 @@ def told(events: list[Json], **header: object) -> dict[str, Finding]:
         ("aten::maximum", "cpu_op", "elementwise"),
         ("aten::max", "cpu_op", "reduction"),
         ("aten::std", "cpu_op", "reduction"),
+        ("aten::normal", "cpu_op", "random"),
+        ("aten::norm", "cpu_op", "normalization"),
         ("aten::mkldnn_rnn_layer", "cpu_op", "recurrent"),
         ("aten::lstm", "cpu_op", "recurrent"),
         ("aten::lstsq", "cpu_op", "linear algebra"),

@@ -87,6 +87,8 @@ def test_a_norm_written_by_hand_is_one_sequence(
         ("allreduce", 300_000, ["buckets"], True),
         ("allreduce", 30_000_000, ["buckets"], False),
         ("_allgather_base", 30_000_000, ["ahead", "overlap"], False),
+        ("all_to_allv", 30_000_000, ["halves"], False),
+        ("recv", 30_000_000, ["stages"], False),
     ],
 )
 def test_advice_fits_the_collective(
@@ -99,6 +101,30 @@ def test_advice_fits_the_collective(
     assert [each.id for each in finding.advice] == advice
     assert ("0.6 MB each" in finding.message) is small
     assert ("larger buckets" in finding.advice[0].text) is small
+
+
+@pytest.mark.parametrize(
+    ("name", "elements", "beside", "advice"),
+    [
+        ("all_to_allv", 30_000_000, "fbgemm::split_embedding_codegen_lookup_function", "prefetch"),
+        ("all_to_allv", 30_000_000, "aten::embedding_bag", "prefetch"),
+        ("all_to_allv", 30_000_000, "aten::topk", "halves"),
+        ("_allgather_base", 512, "aten::batch_norm_backward_elemt", "norms"),
+        ("allreduce", 512, "aten::batch_norm_backward_elemt", "norms"),
+        ("allreduce", 512, "aten::native_batch_norm", "buckets"),
+        ("allreduce", 30_000_000, "aten::batch_norm_backward_elemt", "buckets"),
+    ],
+)
+def test_advice_fits_what_is_exchanged(
+    tmp_path: Path, name: str, elements: int, beside: str, advice: str
+) -> None:
+    """Operators beside the collectives say what they are for: experts, tables, statistics."""
+    sizes = {"In msg nelems": elements, "Out msg nelems": elements}
+    events = [collective(name, 1000 + 70 * at, 70, **sizes) for at in range(100)]
+    events += [op(beside, 0, 10.0), kernel(GEMM, 0, 1000)]
+    finding = found(tmp_path, events, **A100)["TRC016"]
+    assert finding.advice[0].id == advice
+    assert ("SyncBatchNorm sends them" in finding.message) is (advice == "norms")
 
 
 SCATTER = "void at::native::_scatter_gather_elementwise_kernel<128, 8, at::native::ReduceAdd>(int)"
@@ -116,6 +142,61 @@ def test_a_kernel_that_takes_most_is_named(tmp_path: Path, name: str, us: int, t
         events.append(kernel("volta_sgemm_128x64_tn", at + us + 100, 900 - us))
     note = found(tmp_path, events, **A100)["TRC030"]
     assert (f"alone takes {us // 10} %, in 20 runs" in (note.harmless or "")) is told
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [(SCATTER, True), (SCATTER.replace("Add", "Max"), False)]
+)
+def test_adding_to_places_of_an_index_has_a_hint(tmp_path: Path, name: str, told: bool) -> None:
+    events: list[Json] = []
+    for at in range(0, 20_000, 1000):
+        events += [kernel(name, at, 500), kernel("volta_sgemm_128x64_tn", at + 500, 500)]
+    note = found(tmp_path, events, **A100)["TRC030"].harmless or ""
+    assert ("segment by segment" in note) is told
+
+
+@pytest.mark.parametrize(
+    ("norms", "name", "told"),
+    [
+        (100, "aten::linalg_vector_norm", True),
+        (99, "aten::linalg_vector_norm", False),
+        (100, "aten::_foreach_norm", False),
+    ],
+)
+@pytest.mark.parametrize("late", [True, False])
+def test_norms_of_one_tensor_each_are_told(
+    tmp_path: Path, norms: int, name: str, told: bool, late: bool
+) -> None:
+    """In a step of 600 kernels of 5 us, which the device runs without a pause, or with."""
+    each = 20.0 if late else 5.0
+    events: list[Json] = [span("user_annotation", "ProfilerStep#1", 0, 600 * each + 10)]
+    for at in range(600):
+        start, args = each * at, {"args": {"correlation": at + 1}}
+        events.append(op(name if at < norms else "aten::mul", start, 4.0))
+        events.append(launch(start + 1, 2.0) | args)
+        events.append(kernel("work", start + 4, 5) | args)
+    finding = found(tmp_path, events, **A100)["TRC002" if late else "TRC030"]
+    said = finding.message if late else finding.harmless or ""
+    assert (f"{norms} norms per step" in said or f" {norms} of them per step" in said) is told
+    if late:
+        assert ("norms" in [each.id for each in finding.advice]) is told
+
+
+@pytest.mark.parametrize(
+    ("device", "advice"), [("NVIDIA A10", True), ("Intel(R) Data Center GPU Max 1550", False)]
+)
+def test_graphs_of_cuda_are_for_gpus_that_have_them(
+    tmp_path: Path, device: str, advice: bool
+) -> None:
+    events: list[Json] = []
+    for at in range(600):
+        args = {"args": {"correlation": at + 1}}
+        events.append(op("aten::mul", 20.0 * at, 19.0))
+        events.append(launch(20.0 * at + 1, 2.0) | args)
+        events.append(kernel("work", 20.0 * at + 4, 5) | args)
+    told = found(tmp_path, events, deviceProperties=[{"id": 0, "name": device}])
+    for code in ("TRC001", "TRC002"):
+        assert ("graph" in [each.id for each in told[code].advice]) is advice
 
 
 @pytest.mark.parametrize(("share", "told"), [(0.5, True), (0.3, False), (0.97, False)])
@@ -145,6 +226,22 @@ def test_float16_on_the_cpu_is_named(tmp_path: Path, dtype: str, told: bool) -> 
     ]
     note = found(tmp_path, events, record_shapes=1)["TRC030"].harmless or ""
     assert ("in float16" in note) is told
+
+
+@pytest.mark.parametrize(("step", "of"), [(10_000, "steps"), (400, "first kernel")])
+def test_steps_in_which_the_work_is_only_launched_are_no_measure(
+    tmp_path: Path, step: int, of: str
+) -> None:
+    """Each copies for 2 ms and computes for 8; the host may be done with all steps before that."""
+    events: list[Json] = []
+    for at in range(5):
+        events.append(span("user_annotation", f"ProfilerStep#{at}", at * step, step))
+        start = at * 10_000.0
+        events.append(copy("Memcpy HtoD (Pinned -> Device)", start, 2_000, 44_000_000))
+        events += [kernel(GEMM, start + 2_000 + 400 * k, 400) for k in range(20)]
+    title = found(tmp_path, events, **A100)["TRC026"].title
+    assert "for 20 % of" in title
+    assert of in title
 
 
 @pytest.mark.parametrize(("reads", "told"), [(300, True), (150, False)])
@@ -188,6 +285,64 @@ def test_what_is_computed_again_is_told(tmp_path: Path, reentrant: bool, known: 
             event["name"] = event["name"].replace("Checkpoint", "My").replace("recompute", "run")
     note = found(tmp_path, events, with_stack=1)["TRC030"].harmless or ""
     assert ("checkpointing computes for 30 % of it" in note) is known
+
+
+SOFTMAX = (
+    "void at::native::(anonymous namespace)::cunn_SoftMax%s<4, float, float, float, at::native::"
+    "(anonymous namespace)::%sSoftMax%sEpilogue>(float*, float const*, int)"
+)
+
+
+@pytest.mark.parametrize(
+    ("log", "between", "us", "advice"),
+    [
+        ("", [elementwise("log")], 600, ["cross-entropy", "compile"]),
+        ("", [elementwise("log")], 400, []),
+        ("", [GEMM], 600, []),
+        ("Log", [], 600, ["compile-loss"]),
+        ("Log", [], 400, []),
+    ],
+)
+def test_the_loss_over_many_classes_is_told_by_itself(
+    tmp_path: Path, log: str, between: list[str], us: int, advice: list[str]
+) -> None:
+    """Each step has 10 ms of products, and softmax forward and backward (and its logarithm)."""
+    events: list[Json] = []
+    at = 0
+    for _ in range(3):
+        names = [(GEMM, 5_000), (SOFTMAX % ("Forward", log, "Forward"), us)]
+        names += [(name, us) for name in between]
+        names += [(GEMM, 5_000), (SOFTMAX % ("Backward", log, "Backward"), 2 * us)]
+        for name, length in names:
+            events.append(kernel(name, at, length))
+            at += length
+    finding = found(tmp_path, events, **A100).get("TRC010")
+    assert [each.id for each in (finding.advice if finding else ())] == advice
+
+
+@pytest.mark.parametrize(
+    ("node", "inside", "told"),
+    [
+        ("GeluBackward0", "aten::linear", True),
+        ("GeluBackward0", "aten::gelu_backward", False),
+        ("MmBackward0", "aten::mm", False),
+        ("MyLayerBackward", "aten::linear", False),
+        ("torch::autograd::CppNode<Mine>", "aten::linear", False),
+    ],
+)
+def test_a_forward_pass_in_a_backward_node_is_told(
+    tmp_path: Path, node: str, inside: str, told: bool
+) -> None:
+    """Without stacks: 3 of 10 ms. A function of the program's own may compute what it likes."""
+    events: list[Json] = []
+    for start in range(0, 100_000, 10_000):
+        events.append(op("aten::linear", start, 3_000))
+        events.append(op(f"autograd::engine::evaluate_function: {node}", start + 3_000, 7_000))
+        events.append(op(node, start + 3_005, 6_990))
+        events.append(op(inside, start + 3_010, 3_000))
+        events.append(op("aten::mm", start + 6_020, 3_900))
+    note = found(tmp_path, events)["TRC030"].harmless or ""
+    assert ("checkpointing computes for 30 % of it" in note) is told
 
 
 def test_what_is_launched_again_counts_on_the_device(tmp_path: Path) -> None:
@@ -313,3 +468,80 @@ def test_what_waits_for_the_device_or_runs_beside_it_does_not_hold_it_up(
     finding = found(tmp_path, events, **A100)["TRC001"]
     assert "Meanwhile the host is in operators" not in finding.message
     assert "on-device" not in [each.id for each in finding.advice]
+
+
+CAT = "void at::native::(anonymous namespace)::CatArrayBatchedCopy<OpaqueType<2u>, 4, 64, 64>(int)"
+CAST = (
+    "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda()::"
+    "{lambda(c10::BFloat16)#1}, std::array<char*, 2ul>, 4, at::native::memory::LoadWithCast<1> >()"
+)
+COPY = CAST.replace("memory::LoadWithCast<1>", "memory::LoadWithoutCast")
+
+
+@pytest.mark.parametrize(
+    ("name", "us", "advice"),
+    [
+        (CAT, 120, ["preallocate"]),
+        (CAT, 100, []),
+        (CAST, 120, ["keep-type", "compile"]),
+        (elementwise("bfloat16tofloat32_copy"), 120, ["keep-type", "compile"]),
+        (COPY, 120, ["compile", "once"]),
+    ],
+)
+def test_advice_fits_what_a_gpu_copies(
+    tmp_path: Path, name: str, us: int, advice: list[str]
+) -> None:
+    """Of each millisecond; products take the rest: a tenth is where it begins."""
+    events: list[Json] = []
+    for at in range(0, 20_000, 1000):
+        events.append(kernel(name, at, us))
+        events.append(kernel(GEMM, at + us, 1010 - us))
+    finding = found(tmp_path, events, **A100).get("TRC014")
+    assert [each.id for each in (finding.advice if finding else ())] == advice
+
+
+@pytest.mark.parametrize(
+    ("name", "us", "code"),
+    [
+        ("aten::empty", 2_000, "TRC023"),
+        ("aten::empty", 900, "TRC001"),
+        ("aten::bernoulli_", 2_000, "TRC024"),
+    ],
+)
+def test_the_first_operator_that_takes_memory_is_part_of_starting(
+    tmp_path: Path, name: str, us: int, code: str
+) -> None:
+    """It makes the context, and no call of the runtime is in the trace for that."""
+    events: list[Json] = [span("user_annotation", "ProfilerStep#1", 0, us + 300)]
+    events.append(op(name, 10, us))
+    for at in range(20):
+        args = {"args": {"correlation": at + 1}}
+        events.append(launch(us + 50 + 10 * at, 2.0) | args)
+        events.append(kernel("work", us + 55 + 10 * at, 4) | args)
+    assert code in found(tmp_path, events, **A100)
+
+
+@pytest.mark.parametrize(
+    ("others", "iterator", "advice"),
+    [
+        (1.0, "_MultiProcessingDataLoaderIter", ["later", "stay"]),
+        (1.0, "_SingleProcessDataLoaderIter", ["later"]),
+        (1.5, "_MultiProcessingDataLoaderIter", ["workers"]),
+    ],
+)
+def test_one_batch_that_is_waited_for_is_no_starvation(
+    tmp_path: Path, others: float, iterator: str, advice: list[str]
+) -> None:
+    """The first of 21 takes 1,000 ms, the others 1 or 1.5 ms each, with 10 ms of work between."""
+    events: list[Json] = []
+    at = 0.0
+    for number in range(21):
+        wait = 1000.0 * (others if number else 1_000.0)
+        events.append(op(f"enumerate(DataLoader)#{iterator}.__next__", at, wait))
+        args = {"args": {"correlation": number + 1}}
+        events.append(launch(at + wait + 5) | args)
+        events.append(kernel(GEMM, at + wait + 10, 10_000) | args)
+        at += wait + 10_010
+    finding = found(tmp_path, events, **A100)["TRC013"]
+    assert [each.id for each in finding.advice] == advice
+    assert finding.title.startswith("one batch of 21 is waited for 1 s") is ("later" in advice)

@@ -28,6 +28,16 @@ ADAM = (
     "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::"
     "TensorListMetadata<4>, AdamFunctor<float>, float>(int)"
 )
+DISTRIBUTION = "at::native::distribution_elementwise_grid_stride_kernel"
+NOISE = (
+    "void at::native::(anonymous namespace)::distribution_elementwise_grid_stride_kernel<float, 4, "
+    "at::native::templates::cuda::normal_and_transform<float> >(long, at::PhiloxCudaState)"
+)
+INDEX_ADD = (
+    "void at::native::(anonymous namespace)::indexFuncLargeIndex<float, long, unsigned int, 2, 2, "
+    "-2, true, at::native::ReduceAdd>(int)"
+)
+TOPK = "void at::native::sbtopk::gatherTopK<float, unsigned int, 2, false>(int)"
 NORM = "_ZN7ck_tile6kentryILi1ENS_12Rmsnorm2dFwdINS_27Rmsnorm2dFwdPipelineOnePassE"
 
 
@@ -46,6 +56,17 @@ NORM = "_ZN7ck_tile6kentryILi1ENS_12Rmsnorm2dFwdINS_27Rmsnorm2dFwdPipelineOnePas
         (COPY, "copy", "eager", "f32", "elementwise direct_copy"),
         (ADAM, "optimizer", "eager", "f32", "at::native::multi_tensor_apply_kernel"),
         (NORM, "normalization", "library", None, "ck_tile::kentry"),
+        (NOISE, "random", "eager", "f32", DISTRIBUTION),
+        (
+            "void at::native::reduce_kernel<512, 1, ReduceOp<float, NormTwoOps<float> > >()",
+            "reduction",
+            "eager",
+            "f32",
+            "at::native::reduce_kernel",
+        ),
+        (INDEX_ADD, "indexing", "eager", "f32", "at::native::indexFuncLargeIndex"),
+        (TOPK, "reduction", "eager", "f32", "at::native::sbtopk::gatherTopK"),
+        ("cutlass_80_tensorop_d884gemm_64x64_16x4_nn_align1", "gemm", "library", "f64", ""),
         ("volta_sgemm_128x32_nt", "gemm", "library", "f32", "volta_sgemm_128x32_nt"),
         (
             "void implicit_convolve_sgemm<float, float, 1024, 6, 7>(int)",

@@ -44,7 +44,7 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         (
             "random",
             (
-                r"::(?:rand|normal_|uniform_|bernoulli|native_dropout|dropout|multinomial"
+                r"::(?:rand|normal(?:_|$)|uniform_|bernoulli|native_dropout|dropout|multinomial"
                 r"|exponential_|log_normal_|cauchy_|geometric_|poisson)"
             ),
         ),

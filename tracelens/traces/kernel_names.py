@@ -20,6 +20,7 @@ MAX_NAME = 120
 _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern, re.IGNORECASE))
     for kind, pattern in (
+        ("random", r"distribution_(?:elementwise|nullary)"),
         ("embedding", r"embedding|linearize_index|bounds_check_indices|permute_pooled_embs"),
         ("attention", r"flash_|fmha|attn_|attention|_sdpa|paged_"),
         (
@@ -32,8 +33,11 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         ("optimizer", r"adam|adagrad|\blamb\b|lamb_|sgd_|multi_tensor_apply"),
         ("softmax", r"soft_?max|cross_entropy|nll_loss"),
-        ("normalization", r"(?<!softmax_)norm|bn_fw|bn_bw|welford"),
-        ("embedding", r"index_?select|gather|scatter|index_?put|indexing"),
+        ("normalization", r"(?<!softmax_)norm(?!(?:zero|one|two)?ops)|bn_fw|bn_bw|welford"),
+        (
+            "indexing",
+            r"index_?(?:select|func|add|fill|put)|gather(?!topk)|scatter|indexing",
+        ),
         (
             "copy",
             r"_copy_?|catarray|nchwtonhwc|nhwctonchw|converttensor|transpose|permute|batchedcopy",
@@ -70,7 +74,7 @@ _DTYPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("bf16", r"bf16|bfloat16|_BBS_|_B_BS_|_BB_"),
         ("f16", r"half|f16|fp16|h884|h16816|hgemm|hmma|_HHS_|_HS_B|_HB_|c10::half"),
         ("f32", r"float|sgemm|f32|scudnn|_SB_|_S_B_|gemmSN|gemmk1"),
-        ("f64", r"double|dgemm|f64|_DB_"),
+        ("f64", r"double|dgemm|tensorop_d\d+gemm|f64|_DB_"),
     )
 )
 

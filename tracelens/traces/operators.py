@@ -6,6 +6,7 @@ it: a stack of what is open is all that it takes. Where they come in another ord
 
 from __future__ import annotations
 
+import re
 from enum import IntFlag
 from functools import cache
 
@@ -53,6 +54,9 @@ class Part(IntFlag):
     EAGER = 256
     #: The note on whose compilation it was.
     COMPILE_ID = 512
+    #: A node of the backward pass that is C++, and what only a forward pass calls.
+    NODE = 1024
+    FORWARD = 2048
 
 
 #: Plain numbers: arithmetic on flags is slow.
@@ -62,7 +66,10 @@ _EAGER, _REGION, _STEP, _OPERATOR = (
 _COMPILE, _LOADING, _OPTIMIZER, _COMPILED = (
     int(part) for part in (Part.COMPILE, Part.LOADING, Part.OPTIMIZER, Part.COMPILED)
 )
+_NODE, _FORWARD = int(Part.NODE), int(Part.FORWARD)
 _WORK = _OPERATOR | _COMPILED | _OPTIMIZER
+#: What is timed in tallies.
+_TIMED = _NODE - 1
 #: Counted wherever they are.
 _CALLED = _REGION | _STEP | int(Part.COMPILE_ID)
 #: How operators begin that take lists of tensors.
@@ -71,6 +78,29 @@ _MULTI = ("_foreach_", "_fused_", "_amp_foreach_")
 #: Inside of these, an operator is not eager code of the program's own.
 _NOT_EAGER = int(
     Part.OPERATOR | Part.COMPILED | Part.DISPATCH | Part.COMPILE | Part.LOADING | Part.OPTIMIZER
+)
+#: Nodes of autograd's own are numbered; those of Python and of libraries are not.
+_OWN_NODE = re.compile(r"\w+Backward\d+\Z")
+#: Operators of modules: formulas of backward passes call what these are made of. Inside of a node
+#: they are a forward pass that runs again, as checkpointing makes it.
+_FORWARD_ONLY = frozenset(
+    {
+        "aten::linear",
+        "aten::conv1d",
+        "aten::conv2d",
+        "aten::conv3d",
+        "aten::layer_norm",
+        "aten::rms_norm",
+        "aten::batch_norm",
+        "aten::group_norm",
+        "aten::scaled_dot_product_attention",
+        "aten::gelu",
+        "aten::silu",
+        "aten::relu",
+        "aten::relu_",
+        "aten::embedding",
+        "aten::dropout",
+    }
 )
 _PARTS: dict[type[Record], Part] = {
     Operator: Part.OPERATOR,
@@ -98,7 +128,15 @@ def part_of(record: Record) -> Part:
         return Part.NOTHING
     if isinstance(record, Annotation) and record.category in {"cpu_op", "Operator"}:
         return Part.OPERATOR
-    return _PARTS.get(type(record), Part.NOTHING)
+    return _PARTS.get(type(record), Part.NOTHING) | _direction(record)
+
+
+def _direction(record: Record) -> Part:
+    """Return whether it can only be of a forward pass, or of a backward pass."""
+    if isinstance(record, BackwardNode) and _OWN_NODE.match(record.node):
+        return Part.NOTHING if record.evaluated else Part.NODE
+    forward = isinstance(record, Operator) and str(record) in _FORWARD_ONLY
+    return Part.FORWARD if forward else Part.NOTHING
 
 
 class Tally:
@@ -159,6 +197,8 @@ class Operators:
         #: Spans of the list in hand.
         self.waiting: list[Complete] = []
         self.compiling, self.loading, self.working = Intervals(), Intervals(), Intervals()
+        #: What of the forward pass runs in nodes of the backward pass, in the list in hand.
+        self.again: list[tuple[Name, Complete]] = []
         self._names = names
         self._number = 0
 
@@ -233,14 +273,16 @@ class Operators:
             for tally in tallies:
                 tally.multi += multi
                 tally.single += not multi
-        self._occupy(event, fresh, around)
-        for part in _bits(fresh):
+        self._occupy(event, name, fresh, around)
+        for part in _bits(fresh & _TIMED):
             for tally in tallies:
                 tally.us[part] = tally.us.get(part, 0.0) + event.dur
         return step
 
-    def _occupy(self, event: Complete, fresh: int, around: int) -> None:
+    def _occupy(self, event: Complete, name: Name, fresh: int, around: int) -> None:
         """Remember when the program compiled, waited for data, or worked, in this order."""
+        if fresh & _FORWARD and around & _NODE:
+            self.again.append((name, event))
         if fresh & _COMPILE:
             self.compiling.add(event.ts, event.ts + event.dur)
         elif fresh & _LOADING and not around & _COMPILE:

@@ -56,6 +56,9 @@ MAX_LABELS = 10_000
 #: What names the host's calls of collectives whose kernels are in the trace.
 ON_DEVICE = frozenset({"nccl", "rccl", "xccl"})
 _HOST = frozenset({"cpu_op", "user_annotation", "Operator"})
+#: Operators that take memory: the first that takes as long has made what the device needs for it.
+_TAKES = frozenset({"aten::empty", "aten::empty_strided"})
+FIRST_US = 1_000.0
 
 
 def read_trace(reader: Reader, path: str, *, chunk: int = CHUNK) -> Evidence:
@@ -98,6 +101,8 @@ class Reading:
         self._open: dict[tuple[Id, Id], list[Begin]] = {}
         self._opened = 0
         self._refused = 0
+        #: Whether memory has been taken that took long.
+        self._taken = False
         #: Whether the trace is of the profiler up to torch 1.8.
         self._older = False
 
@@ -126,6 +131,9 @@ class Reading:
         self.evidence.events = after
         self._take_spans()
         self.operators.follow(before)
+        for name, event in self.operators.again:
+            self.spans.add(Kind.RECOMPUTED, name, event)
+        self.operators.again.clear()
         for name, take in self._takers:
             if name.waiting:
                 take(name)
@@ -278,3 +286,12 @@ class Reading:
                 self.host.add(name, host.Kind.BUILTIN, events)
             elif not isinstance(name.record, ProfilerStep):
                 self.host.add(name, host.Kind.OPERATOR, events)
+                self._first_memory(name, events)
+
+    def _first_memory(self, name: Name, events: list[Complete]) -> None:
+        """Take the first operator that takes memory, and long, for part of starting."""
+        slow = [event for event in events if event.dur >= FIRST_US]
+        if slow and not self._taken and str(name.record) in _TAKES:
+            self._taken = True
+            first = slow[0]
+            self.runtime.starting.add((first.pid, first.tid), first.ts, first.ts + first.dur)

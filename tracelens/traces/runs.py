@@ -25,6 +25,9 @@ LONG_END = 1.3
 MOST_OF_IT = 0.8
 #: A step that spends more than this share of its time compiling says nothing about the others.
 COMPILING = 0.2
+#: Part of what a device does that the steps hold at least where the time is told by them: else the
+#: host runs ahead, and their spans are when it launched the work, not when that was done.
+HELD = 0.5
 #: Time that the device may be idle before the program is said to hold it up.
 IDLE = 0.2
 
@@ -72,6 +75,12 @@ class Run:
     def idle(self) -> float:
         """Share of the time in which no device was at work; 1 on the CPU."""
         return 1 - min(1.0, self.total("busy_ms") / self.ms) if self.ms > 0 else 0.0
+
+    @property
+    def runs_ahead(self) -> bool:
+        """Whether devices do most of what they do when the steps are over on the host."""
+        held = sum(row.record.busy_ms for row in self.all_steps)
+        return held < HELD * self.window.record.busy_ms
 
     @property
     def waits_for_host(self) -> bool:

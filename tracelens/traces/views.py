@@ -137,8 +137,8 @@ def views(
 ) -> Iterator[View]:
     """Yield the view of each trace with a device.
 
-    Without steps it is of the steady part, if that is told from what comes before; with ``whole``
-    of all from the first kernel to the last.
+    Without steps it is of the steady part, if that is told from what comes before; with ``whole``,
+    or where most of the work is done after the steps, of all from the first kernel to the last.
     """
     for run in runs(windows, steps):
         source = run.window.first.input
@@ -148,6 +148,8 @@ def views(
             continue
         main = max(windowed, key=lambda row: row.record.compute_ms)
         names = {f"ProfilerStep#{step.record.number}" for step in run.steps}
+        if run.runs_ahead:
+            names = set()
         if not run.all_steps and not whole:
             names = {STEADY}
         mine = [row for row in rows if row.record.device == main.record.device]

@@ -21,6 +21,8 @@ __all__ = ["ColdStartInWindow"]
 #: One-off work from which on it distorts a window: milliseconds, and share.
 MIN_MS = 5.0
 MIN_SHARE = 0.1
+#: ... and where it is most of a short trace.
+MIN_MOST_MS = 1.0
 MAX_QUOTED = 3
 #: Share of the host's time in a printed table, and milliseconds of a call that starts something.
 MIN_PRINTED, LONG_MS = 0.2, 1.0
@@ -125,7 +127,9 @@ class ColdStartInWindow(Rule):
             cold = 0.0 if view.run.all_steps else whole.record.cold_ms
             if cold >= max(MIN_MS, MIN_BEFORE * whole.record.ms):
                 yield self._before(view, whole.record.ms, cold)
-            elif start >= max(MIN_MS, MIN_SHARE * view.window_ms):
+            elif start >= max(MIN_MS, MIN_SHARE * view.window_ms) or (
+                start >= MIN_MOST_MS and start >= MIN_BEFORE * view.window_ms
+            ):
                 mine = list(calls.within(view.source))
                 slow = [row for row in mine if row.record.starts or _slow(row)]
                 slow.sort(key=lambda row: -row.ms)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table
@@ -13,12 +14,12 @@ from tracelens.logs.chrome_trace import (
     Operator,
     PythonFunction,
 )
-from tracelens.remedies import Remedy
-from tracelens.report import Confidence, Cost, EvidenceLine, Finding, FindingData, Severity
+from tracelens.report import Confidence, Cost, EvidenceLine, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.rules.trc._copied import biases, converted, largest, made_contiguous
 from tracelens.rules.trc._lines import holding
+from tracelens.rules.trc._moved import REMEDIES, Moved, before_convolutions, casting
 from tracelens.traces.measured import KernelWork, SelfTime, TraceHeader, Window
 from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.rows import Timeline
@@ -46,47 +47,10 @@ REDUCER = "torch::distributed::reducer::mul_out"
 #: Parts of the names of kernels that change the layout for one convolution ...
 LAYOUT = ("nchwToNhwc", "nhwcToNchw", "convertTensor", "batched_transpose")
 #: ... and of those that copy or convert.
-COPYING = ("direct_copy_kernel", "_copy_kernel_cuda")
-#: Part of the copies that must stand before convolutions.
-MIN_BEFORE = 0.25
-
-
-class Moved(FindingData):
-    """What moving data takes."""
-
-    ms: float
-    layout_ms: float
-    of_ms: float
-    mostly_layout: bool
-    #: A GPU of which nothing was recorded: copies may go there; empty for none.
-    unseen: str = ""
-    #: On the CPU, of tensors that were made contiguous right before a convolution.
-    before_ms: float = 0.0
-    #: DistributedDataParallel copies gradients back from the buckets that it reduces.
-    buckets: bool = False
-    #: On the CPU, of ``torch.cat``.
-    joined_ms: float = 0.0
-    #: On the CPU, patches of images are written out.
-    unfolds: bool = False
-    #: On the CPU, of conversions of float32 to 16 bits, without a backward pass.
-    halved_ms: float = 0.0
-
-
-def _on_host(data: Moved) -> bool:
-    elsewhere = data.mostly_layout or data.unseen or data.buckets
-    return not elsewhere and not _joining(data)
-
-
-def _joining(data: Moved) -> bool:
-    return data.joined_ms >= data.ms / 2 > 0
-
-
-def _halves(data: Moved) -> bool:
-    return data.halved_ms >= data.ms / 2 > 0 and _on_host(data)
-
-
-def _before_convolutions(data: Moved) -> bool:
-    return data.before_ms >= MIN_BEFORE * data.ms > 0
+COPYING = ("direct_copy_kernel", "_copy_kernel_cuda", "CatArrayBatchedCopy")
+#: ... of them, those that join tensors, and those that convert between types.
+JOINS = "CatArrayBatchedCopy"
+CASTS = re.compile(r"LoadWithCast|float\w*_copy_kernel_cuda")
 
 
 class CopyAndLayoutOverhead(Rule):
@@ -122,94 +86,7 @@ class CopyAndLayoutOverhead(Rule):
     unconfirmable = IN_THE_PROGRAM
 
     Data = Moved
-    remedies = (
-        Remedy(
-            id="keep-view",
-            text="Leave out `.contiguous()` before convolutions: a view of NHWC data is in the "
-            "layout channels_last, which oneDNN takes as it is.",
-            when="tensors are made contiguous right before convolutions on the CPU",
-            applies=_before_convolutions,
-            code="x.permute(0, 3, 1, 2)",
-            basis="tested",
-            proof="tests/advice/TRC014/keep-view.py",
-        ),
-        Remedy(
-            id="channels-last",
-            text="Keep images in the layout that the convolutions want.",
-            when="most of it changes the layout of images",
-            applies=lambda data: data.mostly_layout,
-            code="model.to(memory_format=torch.channels_last)",
-            proof="https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
-        ),
-        Remedy(
-            id="bucket-view",
-            text="Let gradients be views of the buckets that DistributedDataParallel reduces: "
-            "they are not copied back then.",
-            when="DistributedDataParallel reduces gradients on the CPU, and copies are as many",
-            applies=lambda data: data.buckets,
-            code="DistributedDataParallel(model, gradient_as_bucket_view=True)",
-            since="1.7",
-            proof="https://docs.pytorch.org/docs/stable/generated/"
-            "torch.nn.parallel.DistributedDataParallel.html",
-        ),
-        Remedy(
-            id="preallocate",
-            text="`torch.cat` copies all that it joins. What grows from step to step: allocate it "
-            "once, as large as it gets, and write each part into it.",
-            when="most of it is `torch.cat` on the CPU",
-            applies=_joining,
-            code="cache[:, :, n : n + 1] = part",
-            basis="tested",
-            proof="tests/advice/TRC014/preallocate.py",
-        ),
-        Remedy(
-            id="conv2d",
-            text="`unfold` writes out every patch of the images, and a product with it copies them "
-            "again. Where it is a convolution written by hand, take that of torch.",
-            when="images are unfolded on the CPU, and none goes to a device",
-            applies=lambda data: data.unfolds and _on_host(data),
-            code="y = torch.nn.functional.conv2d(x, w.view(-1, channels, k, k), padding=k // 2)",
-            basis="tested",
-            proof="tests/advice/TRC014/conv2d.py",
-        ),
-        Remedy(
-            id="halves",
-            text="Weights that autocast converts at each call: convert them once, and leave "
-            "autocast on for the inputs. Check that the results are good enough.",
-            when="most of it, on the CPU and without training, converts float32 to 16 bits",
-            applies=_halves,
-            code="model.to(torch.bfloat16)",
-            basis="tested",
-            proof="tests/advice/TRC014/halves.py",
-        ),
-        Remedy(
-            id="compile",
-            text="Compile: copies are fused into what surrounds them.",
-            when="most of it is copies, and none goes to a device",
-            applies=lambda data: _on_host(data) and not _halves(data),
-            code="torch.compile(model)",
-            basis="tested",
-            proof="tests/advice/TRC014/compile.py",
-        ),
-        Remedy(
-            id="once",
-            text="Copy and convert once, outside of the step, what is the same in every step.",
-            when="most of it is copies, and none goes to a device",
-            applies=_on_host,
-            proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
-        ),
-        Remedy(
-            id="record",
-            text="Record the device too: it may be what the copies go to.",
-            when="the machine has a GPU of which nothing was recorded",
-            applies=lambda data: bool(data.unseen),
-            code=(
-                "torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU, "
-                "torch.profiler.ProfilerActivity.CUDA])"
-            ),
-            proof="https://docs.pytorch.org/docs/stable/profiler.html",
-        ),
-    )
+    remedies = REMEDIES
 
     def check(
         self,
@@ -315,7 +192,7 @@ class CopyAndLayoutOverhead(Rule):
         rows.sort(key=lambda row: (-row.ms, row.name))
         layout = sum(row.ms for row in rows if any(word in row.name for word in LAYOUT))
         mostly = layout >= ms / 2
-        what = "changes of layout" if mostly else "copies"
+        cast = sum(row.ms for row in rows if CASTS.search(row.name))
         told = ", ".join(f"`{_short(row.name)}` {length(row.ms)}" for row in rows[:MAX_TOLD])
         data = Moved(
             ms=ms,
@@ -327,12 +204,15 @@ class CopyAndLayoutOverhead(Rule):
             buckets=buckets,
             halved_ms=halved,
             unfolds=unfolds,
-            joined_ms=sum(row.ms for row in rows if row.name == JOINING),
+            joined_ms=sum(row.ms for row in rows if row.name == JOINING or JOINS in row.name),
+            cast_ms=cast,
         )
+        what = "conversions between types" if casting(data) else "copies"
+        what = "changes of layout" if mostly else what
         where = (
             f" They may go to the GPU ({unseen}), of which nothing was recorded." if unseen else ""
         )
-        if _before_convolutions(data):
+        if before_convolutions(data):
             where += f" {length(before)} of it make tensors contiguous right before convolutions."
         yield self.finding(
             "layout" if mostly else "copies",

@@ -10,6 +10,7 @@ from tracelens.logs.chrome_trace import Operator, PythonFunction
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.rules.trc._cheaper import CHEAPER, depthwise
+from tracelens.rules.trc._launches import norms_one_by_one
 from tracelens.rules.trc._lines import MAX_SHARE, busiest, told
 from tracelens.rules.trc._small import MANY_READS, ONE_ELEMENT, small_operators
 from tracelens.traces.critical import CriticalPath
@@ -51,6 +52,8 @@ MIN_IDLE_MS = 2.0
 MIN_OPTIMIZER = 0.5
 #: Share of the critical path from which on the host is what a busy device waits for.
 MIN_HELD = 0.5
+#: Kernels that add rows or elements to places that an index gives.
+_ADDS, _PLACES = "ReduceAdd", ("scatter", "index")
 #: What limits kernels of a kind, as a rule.
 REGIMES = {
     "gemm": "compute",
@@ -62,6 +65,7 @@ REGIMES = {
     "reduction": "memory",
     "copy": "memory",
     "embedding": "memory",
+    "indexing": "memory",
     "optimizer": "memory",
     "pooling": "memory",
 }
@@ -158,8 +162,9 @@ class DeviceBound(Rule):
             whole = sum(path.ms for path in mine)
             held = sum(path.host_ms + path.data_ms for path in mine) / whole if whole else 0.0
             ms = sum(row.record.device_ms or 0.0 for row in again.within(view.source))
-            twice = _again(ms, computing(timelines, view.source))
-            yield self._finding(view, list(kernels.within(view.source)), held, twice)
+            norms = norms_one_by_one(operators, view.source, len(view.run.all_steps))
+            also = [_again(ms, computing(timelines, view.source)), _norms(norms)]
+            yield self._finding(view, list(kernels.within(view.source)), held, also)
 
     def _on_cpu(
         self,
@@ -208,7 +213,7 @@ class DeviceBound(Rule):
         )
 
     def _finding(
-        self, view: View, kernels: list[Seen[KernelTime]], held: float, twice: str
+        self, view: View, kernels: list[Seen[KernelTime]], held: float, also: list[str]
     ) -> Finding:
         shares: defaultdict[str, float] = defaultdict(float)
         for row in kernels:
@@ -239,7 +244,7 @@ class DeviceBound(Rule):
             harmless=_reason(held)
             + (f": {named_kinds}" if named_kinds else "")
             + alone
-            + (f"; {twice}" if twice else "")
+            + "".join(f"; {clause}" for clause in also if clause)
             + _moving(view),
             confidence=Confidence.HIGH,
             count=view.run.window.record.kernels,
@@ -336,12 +341,29 @@ def _again(ms: float, whole: float) -> str:
     )
 
 
+def _norms(each: int) -> str:
+    """Say so where the norms of gradients are taken one by one."""
+    return (
+        f"{each} norms per step are taken of one tensor each: "
+        "`clip_grad_norm_(parameters, max_norm, foreach=True)` takes them in a few calls"
+        if each
+        else ""
+    )
+
+
 def _largest(longest: list[Seen[KernelTime]]) -> str:
     """Name the kernel that takes longest, where memory limits it and it is a large part."""
     row = longest[0].record if longest else None
     if row is None or (row.share or 0.0) < MIN_ALONE_ON_GPU or REGIMES.get(row.kind) == "compute":
         return ""
-    return f"; `{row.name}` alone takes {percent(row.share or 0.0)}, in {plural(row.n, 'run')}"
+    adds = (
+        "; it adds to places that others add to (atomics): rows that are sorted by place once can "
+        "be summed segment by segment"
+        if _ADDS in row.full_name and any(word in row.full_name for word in _PLACES)
+        else ""
+    )
+    times = plural(row.n, "run")
+    return f"; `{row.name}` alone takes {percent(row.share or 0.0)}, in {times}{adds}"
 
 
 def _moving(view: View) -> str:

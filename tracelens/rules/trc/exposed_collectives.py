@@ -7,11 +7,17 @@ from typing import NamedTuple
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.logs.chrome_trace import Collective, DeviceKernel, OptimizerCall, ParallelCall
-from tracelens.remedies import Remedy
-from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
+from tracelens.logs.chrome_trace import (
+    Collective,
+    DeviceKernel,
+    Operator,
+    OptimizerCall,
+    ParallelCall,
+)
+from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
+from tracelens.rules.trc._exposed import REMEDIES, Exposed
 from tracelens.traces.collectives import alone_ms, longest_alone
 from tracelens.traces.critical import CriticalPath
 from tracelens.traces.measured import DeviceBusy, TraceHeader, Window
@@ -34,33 +40,15 @@ LITTLE = 0.8
 #: What passes messages between hosts; of the others the device has kernels.
 HOST = frozenset({"gloo", "mpi", "ucc"})
 DDP = "DistributedDataParallel"
-_EXCHANGES = ("alltoall", "all2all", "sendrecv", "send", "recv")
+#: Kernels of NCCL that send and receive are named so for all-to-alls, too, where it is not said.
+_EXCHANGES = ("alltoall", "all2all", "sendrecv")
+_STAGES = ("send", "recv")
+#: Operators of SyncBatchNorm, and those of tables that are looked up.
+_NORMS = frozenset({"batch_norm_gather_stats_with_counts", "batch_norm_backward_elemt"})
+_TABLES = frozenset({"_embedding_bag", "embedding_bag"})
 _GATHERS = ("allgather", "reducescatter")
 #: Messages up to this many bytes take the time of a message, whatever they carry.
 SMALL = 1 << 20
-
-
-class Exposed(FindingData):
-    """Collectives, and how much of them runs alone."""
-
-    collective_ms: float
-    exposed_ms: float
-    of_ms: float
-    #: Whether all-reduces are most of it.
-    reduces: bool
-    #: Whether all-to-alls, sends and receives are.
-    exchanges: bool = False
-    #: Whether all-gathers and reduce-scatters are.
-    gathers: bool = False
-    #: Messages that are small, where they are most of it.
-    small: int = 0
-    on_host: bool = False
-    #: Whether DistributedDataParallel begins them.
-    parallel: bool = False
-    #: Passes of the model for each step of the optimizer, where they are several.
-    passes: int = 0
-    #: Of the critical path, where it is known: what there is to gain at most.
-    path_ms: float | None = None
 
 
 class _Shown(NamedTuple):
@@ -70,6 +58,8 @@ class _Shown(NamedTuple):
     kinds: list[CollectiveTime]
     header: TraceHeader
     paths: list[CriticalPath]
+    norms: bool
+    tables: bool
 
 
 class ExposedCollectives(Rule):
@@ -103,65 +93,7 @@ class ExposedCollectives(Rule):
     unconfirmable = IN_THE_PROGRAM
 
     Data = Exposed
-    remedies = (
-        Remedy(
-            id="buckets",
-            text=lambda data: (
-                "If they carry gradients, reduce these in larger buckets: fewer messages."
-                if data.small
-                else "Try other sizes of the buckets that gradients are reduced in."
-            ),
-            when="gradients are reduced: DistributedDataParallel, once for each step",
-            applies=lambda data: (
-                data.reduces and (data.parallel or not data.on_host) and not data.passes
-            ),
-            code="DistributedDataParallel(model, bucket_cap_mb=100)",
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",
-        ),
-        Remedy(
-            id="prefetch",
-            text="Start the exchange of the next batch while this one is computed.",
-            when="all-to-alls take most of it, as in models with distributed embeddings",
-            applies=lambda data: data.exchanges and not data.on_host,
-            code="torchrec.distributed.TrainPipelineSparseDist(model, optimizer, device)",
-            proof="https://docs.pytorch.org/torchrec/concepts.html",
-        ),
-        Remedy(
-            id="ahead",
-            text="Where FSDP shards the model, gather the next layer while this one is computed; "
-            "`fully_shard` has `set_modules_to_forward_prefetch` for it.",
-            when="all-gathers and reduce-scatters take most of it",
-            applies=lambda data: data.gathers and not data.on_host,
-            code="FullyShardedDataParallel(model, forward_prefetch=True)",
-            since="2.0",
-            proof="https://docs.pytorch.org/docs/stable/fsdp.html",
-        ),
-        Remedy(
-            id="async",
-            text="Begin them without waiting, and wait where the result is used.",
-            when="they run on the host, and the program begins them itself",
-            applies=lambda data: data.on_host and not data.parallel,
-            code="work = torch.distributed.all_reduce(tensor, async_op=True)",
-            proof="https://docs.pytorch.org/docs/stable/distributed.html",
-        ),
-        Remedy(
-            id="accumulate",
-            text="Accumulate the gradients of several batches, and reduce them once.",
-            when="they run on the host, and DistributedDataParallel begins them",
-            applies=lambda data: data.on_host and data.parallel,
-            code="with model.no_sync(): loss.backward()  # all batches of a step but the last",
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",
-        ),
-        Remedy(
-            id="overlap",
-            text="With tensor parallelism, overlap the collectives with the products around them.",
-            when="gathers and scatters are most of it, and the code is compiled",
-            applies=lambda data: data.gathers and not data.on_host,
-            setting="torch._inductor.config._micro_pipeline_tp = True",
-            since="2.5",
-            proof="https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html",
-        ),
-    )
+    remedies = REMEDIES
 
     def follows(self, finding: Finding) -> Iterable[Story]:
         """Return what may let the collectives wait."""
@@ -181,6 +113,7 @@ class ExposedCollectives(Rule):
         paths: Table[CriticalPath],
         wrappers: Table[ParallelCall],
         optimizers: Table[OptimizerCall],
+        operators: Table[Operator],
     ) -> Iterator[Finding]:
         """Yield one finding per device, or host, that waits in collectives."""
         del profiles
@@ -200,12 +133,18 @@ class ExposedCollectives(Rule):
                 yield from self._on_host(window, rows, header, parallel=forward > 0, passes=passes)
             shown = [k for k in kernels.within(source) if k.record.is_collective]
             kinds = [row.record for row in exposed.within(source)]
+            called = [row.record for row in operators.within(source)]
+            norms = any(record.op in _NORMS for record in called)
+            tables = any(record.op in _TABLES or record.namespace == "fbgemm" for record in called)
+            tables = tables or any("embedding" in k.record.name for k in kernels.within(source))
             for device in devices.within(source):
                 if device.record.span_ms > 0 and _share(device.record) >= MIN_SHARE:
                     # Without the calls that wait the path cannot go from the host to the device.
                     known = list(paths.within(source)) if window.record.waits else []
                     mine = [p.record for p in known if p.record.device == device.record.device]
-                    yield self._finding(device.record, _Shown(shown, kinds, header, mine))
+                    yield self._finding(
+                        device.record, _Shown(shown, kinds, header, mine, norms, tables)
+                    )
 
     def _printed(self, row: Seen[PrintedProfile]) -> Iterator[Finding]:
         """Yield what share of the GPU's time collectives are, and how much must run alone."""
@@ -295,7 +234,7 @@ class ExposedCollectives(Rule):
         )
 
     def _finding(self, device: DeviceBusy, shown: _Shown) -> Finding:
-        kernels, kinds, header, paths = shown
+        kernels, kinds, header, paths, norms, tables = shown
         rows = sorted(kernels, key=lambda kernel: -kernel.ms)
         rank = f"rank {header.rank}" if header.rank is not None else f"device {device.device}"
         share = _share(device)
@@ -315,6 +254,9 @@ class ExposedCollectives(Rule):
             path_ms=on_path,
             reduces=alone_ms(kinds, ("allreduce",)) >= MOST * alone,
             exchanges=alone_ms(kinds, _EXCHANGES) >= MOST * alone > 0,
+            stages=alone_ms(kinds, _STAGES) >= MOST * alone > 0,
+            norms=norms and _small(kinds, alone) > 0,
+            tables=tables,
             gathers=alone_ms(kinds, _GATHERS) >= MOST * alone > 0,
             small=_small(kinds, alone),
         )
@@ -366,6 +308,7 @@ def _sized(data: Exposed, kinds: list[CollectiveTime]) -> str:
     return (
         f" {data.small:,} messages carry {mean:.2g} MB each on average: so small, they take the "
         "time of a message, not that of what they carry."
+        + (" SyncBatchNorm sends them, at each of its layers." if data.norms else "")
     )
 
 

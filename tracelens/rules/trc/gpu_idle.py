@@ -11,7 +11,8 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
-from tracelens.traces.measured import Step, Window
+from tracelens.rules.trc._launches import has_graphs
+from tracelens.traces.measured import Step, TraceHeader, Window
 from tracelens.traces.ranks import RankTime
 from tracelens.traces.rows import HeldBy, Timeline
 from tracelens.traces.runs import IDLE
@@ -63,6 +64,8 @@ class Idle(FindingData):
     awaited: bool = False
     #: Operators that take long on the host each time, where they fill most of the idle time.
     computing: tuple[str, ...] = ()
+    #: Whether the device has CUDA graphs.
+    graphs: bool = True
 
 
 def _unseen(data: Idle) -> bool:
@@ -119,7 +122,10 @@ class GpuIdle(Rule):
             code='torch.compile(model, mode="reduce-overhead")',
             when="the host is late, and nothing else explains most of the idle time",
             applies=lambda data: (
-                data.late_ms >= MOST * data.idle_ms and not _unseen(data) and not data.computing
+                data.graphs
+                and data.late_ms >= MOST * data.idle_ms
+                and not _unseen(data)
+                and not data.computing
             ),
             since="2.0",
             proof="https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",
@@ -162,6 +168,7 @@ class GpuIdle(Rule):
         ranks: Table[RankTime],
         operators: Table[Operator],
         calls: Table[RuntimeCall],
+        headers: Table[TraceHeader],
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose device is idle."""
         straggler = late(list(ranks))
@@ -177,7 +184,9 @@ class GpuIdle(Rule):
             if enough and view.window_ms > 0 and view.idle_ms >= IDLE * view.window_ms:
                 own = last is not None and last.first.input == view.source
                 alone = own and waited >= MOST * view.idle_ms
-                yield self._finding(view, _computing(view, operators, calls), awaited=alone)
+                doing = _computing(view, operators, calls)
+                graphs = has_graphs(headers, view.source)
+                yield self._finding(view, doing, awaited=alone, graphs=graphs)
 
     def follows(self, finding: Finding) -> Iterable[Story]:
         """It follows from whatever explains most of the idle time."""
@@ -186,7 +195,9 @@ class GpuIdle(Rule):
         awaited = ["late rank"] if data.awaited else []
         return stories(["capture", "memory", *held, *awaited], finding)
 
-    def _finding(self, view: View, computing: list[Seen[Operator]], *, awaited: bool) -> Finding:
+    def _finding(
+        self, view: View, computing: list[Seen[Operator]], *, awaited: bool, graphs: bool
+    ) -> Finding:
         whole, idle = view.window_ms, view.idle_ms
         told = "; ".join(
             f"{what}: {length(view.total(field))}"
@@ -210,6 +221,7 @@ class GpuIdle(Rule):
             bound_ms=view.bound_ms,
             awaited=awaited,
             computing=tuple(str(row.record) for row in computing),
+            graphs=graphs,
         )
         least = "at least " if bound else ""
         doing = _seen(data) or _longest(view) or _named(computing)

@@ -23,6 +23,8 @@ __all__ = ["InputStarved"]
 MIN_SHARE = 0.1
 #: Of the host's time in a printed table, in which the GPU may be at work.
 MIN_PRINTED = 0.2
+#: Batches of a trace without steps from which on one may be an exception.
+MIN_BATCHES = 5
 #: Share of the time of all batches from which on it is named what makes them.
 MIN_MAKING = 0.5
 #: What makes a sample, and a batch of samples; but for what passes on to the program's own.
@@ -38,6 +40,8 @@ class Starved(FindingData):
     alone: bool
     loading_ms: float
     of_ms: float
+    #: One batch of several, the first as a rule, has nearly all of it.
+    once: bool = False
 
 
 class InputStarved(Rule):
@@ -52,7 +56,7 @@ class InputStarved(Rule):
 
     ## When it is harmless
     The first batch, for which workers have to start, does not count: of several steps the first is
-    left out.
+    left out, and without steps one batch is told as such, where the others take little.
     Time in which the GPU is at work is not lost: only what it is idle for counts. Below 10 % of the
     step the rule keeps quiet.
 
@@ -78,8 +82,8 @@ class InputStarved(Rule):
             id="processes",
             text="Load in processes of their own, which fetch ahead.",
             code="DataLoader(dataset, num_workers=4, persistent_workers=True)",
-            when="num_workers is 0",
-            applies=lambda data: data.alone,
+            when="num_workers is 0, and not one batch alone is waited for",
+            applies=lambda data: data.alone and not data.once,
             proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
         ),
         Remedy(
@@ -87,8 +91,25 @@ class InputStarved(Rule):
             text="More workers, or more batches ahead.",
             code="DataLoader(dataset, num_workers=8, prefetch_factor=4, persistent_workers=True)",
             when="there are workers, and they are too slow",
-            applies=lambda data: not data.alone,
+            applies=lambda data: not (data.alone or data.once),
             proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        ),
+        Remedy(
+            id="later",
+            text="Record when the program runs: leave the first batches out.",
+            code="torch.profiler.profile("
+            "schedule=torch.profiler.schedule(wait=1, warmup=2, active=3))",
+            when="one batch of several is what is waited for",
+            applies=lambda data: data.once,
+            proof="https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule",
+        ),
+        Remedy(
+            id="stay",
+            text="If each epoch begins so: let the workers stay.",
+            code="DataLoader(dataset, num_workers=4, persistent_workers=True)",
+            when="one batch of several is what is waited for, and workers bring it",
+            applies=lambda data: data.once and not data.alone,
+            proof="https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader",
         ),
     )
 
@@ -118,7 +139,11 @@ class InputStarved(Rule):
             run = replace(each, steps=each.steps[1:]) if each.n > 1 else each
             of_it = list(loads.within(run.window.first.input))
             ms = run.total("idle_loading_ms" if run.on_device else "loading_ms")
-            if of_it and run.ms > 0 and ms >= MIN_SHARE * run.ms:
+            if not of_it or run.ms <= 0 or ms < MIN_SHARE * run.ms:
+                continue
+            if (longest := _longest(run, of_it)) is not None:
+                yield self._once(run, of_it, ms, longest)
+            else:
                 yield self._finding(run, of_it, ms, _making(run, of_it, called))
 
     def _printed(self, row: Seen[PrintedProfile]) -> Iterator[Finding]:
@@ -141,6 +166,29 @@ class InputStarved(Rule):
             count=calls,
             evidence=[told.table.quote()],
             cost=Cost(ms=ms, share=share, basis="upper_bound", of="the host's time in the table"),
+            advice=self.advise(data),
+            data=data,
+        )
+
+    def _once(self, run: Run, loads: list[Seen[DataLoading]], ms: float, longest: float) -> Finding:
+        alone = any("SingleProcess" in row.record.iterator for row in loads)
+        count = sum(row.count for row in loads)
+        rest = sum(row.ms for row in loads) - longest
+        data = Starved(alone=alone, loading_ms=ms, of_ms=run.ms, once=True)
+        return self.finding(
+            *sorted({row.record.iterator for row in loads}),
+            title=f"one batch of {count} is waited for {length(longest)}, "
+            f"{percent(longest / run.ms)} of {run.of}",
+            message=(
+                f"For the other {count - 1} the program waits {length(rest)} in all, "
+                f"{percent(rest / (run.ms - longest))} of the rest. The long one is the first as a "
+                "rule: workers start, or the data set is opened."
+            ),
+            severity=Severity.INFO,
+            confidence=Confidence.MEDIUM,
+            count=count,
+            evidence=[row.quote(f"{row.count:,} calls, {length(row.ms)} in all") for row in loads],
+            cost=Cost(ms=longest, share=longest / run.ms, basis="measured", of=run.of),
             advice=self.advise(data),
             data=data,
         )
@@ -179,6 +227,15 @@ class InputStarved(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _longest(run: Run, loads: list[Seen[DataLoading]]) -> float | None:
+    """Return the longest wait of a trace without steps, if the others take little of the rest."""
+    if run.steps or sum(row.count for row in loads) < MIN_BATCHES:
+        return None
+    longest = max((row.times.max for row in loads if row.times is not None), default=0.0)
+    others = sum(row.ms for row in loads) - longest
+    return longest if others < MIN_SHARE * (run.ms - longest) else None
 
 
 def _making(

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs.chrome_trace import Operator, PythonFunction
-from tracelens.remedies import Remedy
-from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
+from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
+from tracelens.rules.trc._launches import REMEDIES, Launches, has_graphs, norms_one_by_one
 from tracelens.rules.trc._lines import busiest, told
 from tracelens.rules.trc._small import (
     MANY_READS,
@@ -19,7 +19,7 @@ from tracelens.rules.trc._small import (
     Small,
     small_operators,
 )
-from tracelens.traces.measured import SelfTime, Step, Window
+from tracelens.traces.measured import SelfTime, Step, TraceHeader, Window
 from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.rows import HeldBy, KernelTime, Timeline
 from tracelens.traces.runs import IDLE, Run, runs
@@ -40,23 +40,6 @@ MIN_LAUNCHING = 0.3
 MIN_RATIO = 5.0
 #: A launch of a CUDA graph starts many kernels: then launching is not what holds the GPU up.
 MIN_LAUNCHED = 0.5
-
-
-class Launches(FindingData):
-    """How much is launched, and how long the device waits for it."""
-
-    kernels: int
-    launches: int
-    late_ms: float
-    window_ms: float
-    compiled: bool
-    on_cpu: bool = False
-    #: Single elements that are read, where that is most of what is called.
-    reads: int = 0
-    #: On the CPU, results whose size depends on the data, in a loop.
-    sizing: int = 0
-    #: Results of many tensors that are read one by one, among other operators.
-    stacked: int = 0
 
 
 class LaunchBound(Rule):
@@ -99,56 +82,7 @@ class LaunchBound(Rule):
     )
 
     Data = Launches
-    remedies = (
-        Remedy(
-            id="compile",
-            text="Fuse the kernels.",
-            code="model = torch.compile(model)",
-            when="nothing is compiled yet",
-            applies=lambda data: not (data.compiled or data.reads or data.sizing or data.stacked),
-            since="2.0",
-            proof="https://docs.pytorch.org/docs/stable/torch.compiler.html",
-        ),
-        Remedy(
-            id="at-once",
-            text="Read all elements at once and go on with Python's numbers, or compute on whole "
-            "tensors.",
-            when="single elements are read in a loop",
-            applies=lambda data: data.reads > 0,
-            code="values = tensor.tolist()",
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.Tensor.tolist.html",
-        ),
-        Remedy(
-            id="stack",
-            text="Compute the results of all tensors, stack them, and read them at once; for norms "
-            "of gradients `torch.nn.utils.clip_grad_norm_` does that.",
-            when="results of many tensors are read one by one",
-            applies=lambda data: data.stacked > 0,
-            code="values = torch.stack(torch._foreach_norm(tensors)).tolist()",
-            proof="https://docs.pytorch.org/docs/stable/generated/"
-            "torch.nn.utils.clip_grad_norm_.html",
-        ),
-        Remedy(
-            id="whole",
-            text="Results whose size depends on the data (`x[mask]`, `nonzero()`) end a compiled "
-            "graph each time. Compute all steps of the loop on whole tensors, or keep sizes as "
-            "they are.",
-            when="a loop on the CPU selects by masks",
-            applies=lambda data: data.sizing > 0 and not data.reads,
-            code="x = torch.where(mask, x, 0)",
-            basis="untestable",
-            proof="it depends on what the loop does",
-        ),
-        Remedy(
-            id="graph",
-            text="Launch them as one CUDA graph.",
-            code='torch.compile(model, mode="reduce-overhead")',
-            when="they run on a GPU",
-            applies=lambda data: not data.on_cpu,
-            since="2.0",
-            proof="https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",
-        ),
-    )
+    remedies = REMEDIES
 
     def check(
         self,
@@ -163,6 +97,7 @@ class LaunchBound(Rule):
         own: Table[SelfTime],
         operators: Table[Operator],
         frames: Table[PythonFunction],
+        headers: Table[TraceHeader],
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose host launches more slowly than the device works.
 
@@ -183,7 +118,18 @@ class LaunchBound(Rule):
                 continue
             late = view.late_ms - _in_long_gaps(view)
             if view.window_ms > 0 and late >= IDLE * view.window_ms:
-                yield self._finding(view, late, list(kernels.within(view.source)))
+                norms = norms_one_by_one(operators, view.source, len(run.all_steps))
+                graphs = has_graphs(headers, view.source)
+                known = Launches(
+                    kernels=int(n),
+                    launches=int(launches),
+                    late_ms=late,
+                    window_ms=view.window_ms,
+                    compiled=bool(run.total("compiled_ms")),
+                    norms=norms,
+                    graphs=graphs,
+                )
+                yield self._finding(view, known, list(kernels.within(view.source)))
 
     def _on_cpu(
         self,
@@ -325,18 +271,12 @@ class LaunchBound(Rule):
         """While graphs are captured or code is compiled, launches say nothing."""
         return stories(["capture"], finding)
 
-    def _finding(self, view: View, late: float, kernels: list[Seen[KernelTime]]) -> Finding:
-        run, whole = view.run, view.window_ms
+    def _finding(self, view: View, data: Launches, kernels: list[Seen[KernelTime]]) -> Finding:
+        run, whole, late = view.run, view.window_ms, data.late_ms
         n, launches, ms = (run.total(field) for field in ("kernels", "launches", "launch_ms"))
         busy = view.total("busy_ms")
         per = "per step" if view.in_steps else "in the trace"
-        data = Launches(
-            kernels=int(n),
-            launches=int(launches),
-            late_ms=late,
-            window_ms=whole,
-            compiled=bool(run.total("compiled_ms")),
-        )
+        norms = f" {data.norms} of them per step take the norm of one tensor." if data.norms else ""
         shortest = sorted(kernels, key=lambda row: -row.record.n)[:1]
         return self.finding(
             "launches",
@@ -348,7 +288,7 @@ class LaunchBound(Rule):
                 f"{n / view.n:,.0f} kernels {per} keep the GPU busy for {length(busy / view.n)}; "
                 f"the host needs {1000 * whole / n:.3g} us from one to the next, "
                 f"{1000 * ms / launches:.3g} us of it in the call that launches. For "
-                f"{percent(late / whole)} of {view.of} the GPU waits for a launch."
+                f"{percent(late / whole)} of {view.of} the GPU waits for a launch.{norms}"
             ),
             confidence=Confidence.HIGH if view.known else Confidence.MEDIUM,
             count=int(n),

@@ -12,10 +12,11 @@ from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.rules.trc._lines import holding
+from tracelens.rules.trc._loss import APART, REMEDIES, WHOLE, Loss, loss_of
 from tracelens.traces.host_chains import SUMS
 from tracelens.traces.measured import Chain, Window
 from tracelens.traces.printed import AnyProfile, PrintedProfile
-from tracelens.traces.rows import Timeline
+from tracelens.traces.rows import KernelTime, Timeline
 from tracelens.traces.sequences import KernelSequence
 from tracelens.traces.views import COMPUTING, computing, stories, where_of
 from tracelens.words import and_more, length, percent
@@ -30,6 +31,8 @@ MIN_PRINTED = 0.3
 MIN_SAVED = 0.1
 #: ... and how much more than the elementwise ones among them, which are told otherwise.
 MORE = 1.5
+#: Share of the computing from which on the loss over many classes is told.
+MIN_LOSS = 0.15
 #: A kernel that torch or Triton generated is fused already.
 GENERATED = "triton_"
 #: On the CPU: share of the trace, and milliseconds.
@@ -51,6 +54,8 @@ class Chains(FindingData):
     of_ms: float
     #: On the CPU, and nothing is trained: weights can be frozen.
     frozen: bool = False
+    #: Softmax and logarithm over many classes: two kernels, or one.
+    loss: str = ""
 
 
 class PointwiseChainNotFused(Rule):
@@ -73,7 +78,8 @@ class PointwiseChainNotFused(Rule):
     that take less than 5 % of its computing, or fewer than 10 of them. Where no such chain takes much,
     normalization, activation and sums behind convolutions are looked at, from a tenth on that fusing
     them could save; on the CPU, too (four layers of 64 channels, one thread, torch 2.13: 185 ms, compiled
-    157, frozen 106).
+    157, frozen 106). A loss over more than 1,024 classes is told by itself, from 15 % on: softmax and
+    logarithm as two kernels, or `log_softmax` that nothing around it is fused with.
 
     ## What to do
     Compile the function that holds the chain.
@@ -92,6 +98,7 @@ class PointwiseChainNotFused(Rule):
 
     Data = Chains
     remedies = (
+        *REMEDIES,
         Remedy(
             id="freeze",
             text="For inference, compile with frozen weights: batch normalization is folded into "
@@ -106,6 +113,8 @@ class PointwiseChainNotFused(Rule):
         Remedy(
             id="compile",
             text="Compile the function that holds them.",
+            when="they are not the loss alone",
+            applies=lambda data: data.loss != WHOLE,
             code="fn = torch.compile(fn)",
             since="2.0",
             proof="https://docs.pytorch.org/docs/stable/torch.compiler.html",
@@ -123,6 +132,7 @@ class PointwiseChainNotFused(Rule):
         following: Table[KernelSequence],
         nodes: Table[BackwardNode],
         frames: Table[PythonFunction],
+        kernels: Table[KernelTime],
     ) -> Iterator[Finding]:
         """Yield one finding per trace in which such sequences take time."""
         del profiles
@@ -145,6 +155,10 @@ class PointwiseChainNotFused(Rule):
             if busy or whole > 0:
                 trains = any(True for _ in nodes.within(source))
                 rows = list(following.within(source))
+                loss = loss_of(kernels, rows, source)
+                if busy and loss.ms >= MIN_LOSS * busy:
+                    yield self._loss(loss, busy)
+                    rows = [row for row in rows if not _in_loss(row.record, loss)]
                 least = MORE * _save(of_it) if told else 0.0
                 wider = self._behind(rows, busy or whole, least, on_cpu=not busy, trains=trains)
                 if wider is not None:
@@ -224,6 +238,50 @@ class PointwiseChainNotFused(Rule):
             data=data,
         )
 
+    def _loss(self, loss: Loss, busy: float) -> Finding:
+        apart = loss.how == APART
+        n = sum(row.record.n for row in loss.rows)
+        what = (
+            "softmax and logarithm, one after the other,"
+            if apart
+            else "log_softmax over many classes"
+        )
+        why = (
+            "The probabilities of all classes are written, and read again for the logarithm, "
+            "forward and backward."
+            if apart
+            else "What is around it (a copy in float32, the choice of the target) goes over all "
+            "classes once more each."
+        )
+        told = ", ".join(
+            f"`{row.record.name}` {length(row.record.sum_ms)}" for row in loss.rows[:MAX_TOLD]
+        )
+        return self.finding(
+            "loss",
+            title=f"{what} {'take' if apart else 'takes'} {percent(loss.ms / busy)} of {COMPUTING}",
+            message=f"{told}. {why}",
+            confidence=Confidence.MEDIUM,
+            count=n,
+            evidence=[
+                row.quote(f"{row.record.n} times, {length(row.record.sum_ms)} in all")
+                for row in loss.rows[:MAX_TOLD]
+            ],
+            cost=Cost(
+                ms=loss.saved_ms, share=loss.saved_ms / busy, basis="estimated", of=COMPUTING
+            ),
+            advice=self.advise(
+                data := Chains(
+                    kernels=n,
+                    sequences=n,
+                    ms=loss.ms,
+                    rest_ms=loss.saved_ms,
+                    of_ms=busy,
+                    loss=loss.how,
+                )
+            ),
+            data=data,
+        )
+
     def causes(self, finding: Finding) -> Iterable[Story]:
         """Copies among them are fused, too."""
         return stories(["unfused"], finding)
@@ -267,6 +325,10 @@ class PointwiseChainNotFused(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _in_loss(row: KernelSequence, loss: Loss) -> bool:
+    return any(each.record.name in row.kernels for each in loss.rows)
 
 
 def _is_eager(row: KernelSequence) -> bool:

@@ -1,0 +1,129 @@
+"""What TRC016 finds, and what it advises: by what is exchanged, and who begins it."""
+
+from __future__ import annotations
+
+from tracelens.remedies import Remedy
+from tracelens.report import FindingData
+
+__all__ = ["REMEDIES", "Exposed"]
+
+
+class Exposed(FindingData):
+    """Collectives, and how much of them runs alone."""
+
+    collective_ms: float
+    exposed_ms: float
+    of_ms: float
+    #: Whether all-reduces are most of it.
+    reduces: bool
+    #: Whether all-to-alls, sends and receives are.
+    exchanges: bool = False
+    #: Whether all-gathers and reduce-scatters are.
+    gathers: bool = False
+    #: Messages that are small, where they are most of it.
+    small: int = 0
+    on_host: bool = False
+    #: Whether DistributedDataParallel begins them.
+    parallel: bool = False
+    #: Passes of the model for each step of the optimizer, where they are several.
+    passes: int = 0
+    #: Of the critical path, where it is known: what there is to gain at most.
+    path_ms: float | None = None
+    #: Whether sends and receives are, as between the stages of a pipeline.
+    stages: bool = False
+    #: Whether SyncBatchNorm exchanges its sums: most of the small messages are its.
+    norms: bool = False
+    #: Whether the program looks rows up in embedding tables, as models for recommendations do.
+    tables: bool = False
+
+
+REMEDIES = (
+    Remedy(
+        id="buckets",
+        text=lambda data: (
+            "If they carry gradients, reduce these in larger buckets: fewer messages."
+            if data.small
+            else "Try other sizes of the buckets that gradients are reduced in."
+        ),
+        when="gradients are reduced: DistributedDataParallel, once for each step",
+        applies=lambda data: (
+            data.reduces and (data.parallel or not data.on_host) and not (data.passes or data.norms)
+        ),
+        code="DistributedDataParallel(model, bucket_cap_mb=100)",
+        proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",
+    ),
+    Remedy(
+        id="prefetch",
+        text="Start the exchange of the next batch while this one is computed.",
+        when="all-to-alls take most of it, as in models with distributed embeddings",
+        applies=lambda data: data.exchanges and data.tables and not data.on_host,
+        code="torchrec.distributed.TrainPipelineSparseDist(model, optimizer, device)",
+        proof="https://docs.pytorch.org/torchrec/concepts.html",
+    ),
+    Remedy(
+        id="halves",
+        text="Exchange one half of the tokens while the other is computed; what needs no exchange "
+        "(a shared expert, the attention of another batch) can run meanwhile as well.",
+        when="all-to-alls take most of it, in a program without embedding tables",
+        applies=lambda data: data.exchanges and not (data.tables or data.stages or data.on_host),
+        code="work = torch.distributed.all_to_all_single(out, tokens, async_op=True)\n"
+        "...  # the other half\n"
+        "work.wait()",
+        proof="https://docs.pytorch.org/docs/stable/distributed.html",
+    ),
+    Remedy(
+        id="stages",
+        text="If stages of a pipeline wait for each other: cut batches into more pieces, and give "
+        "each rank several shorter stages.",
+        when="sends and receives take most of it",
+        applies=lambda data: data.stages and not (data.tables or data.on_host),
+        code="torch.distributed.pipelining.ScheduleInterleaved1F1B(stages, n_microbatches=32)",
+        since="2.5",
+        proof="https://docs.pytorch.org/docs/stable/distributed.pipelining.html",
+    ),
+    Remedy(
+        id="norms",
+        text="SyncBatchNorm waits for all ranks at each layer, forward and backward. Where a "
+        "rank's own batch is large enough for statistics, leave it out; or normalize within "
+        "samples, which needs no exchange.",
+        when="SyncBatchNorm sends most of the messages",
+        applies=lambda data: data.norms,
+        basis="untestable",
+        proof="it changes the model",
+    ),
+    Remedy(
+        id="ahead",
+        text="Where FSDP shards the model, gather the next layer while this one is computed; "
+        "`fully_shard` has `set_modules_to_forward_prefetch` for it.",
+        when="all-gathers and reduce-scatters take most of it",
+        applies=lambda data: data.gathers and not (data.norms or data.on_host),
+        code="FullyShardedDataParallel(model, forward_prefetch=True)",
+        since="2.0",
+        proof="https://docs.pytorch.org/docs/stable/fsdp.html",
+    ),
+    Remedy(
+        id="async",
+        text="Begin them without waiting, and wait where the result is used.",
+        when="they run on the host, and the program begins them itself",
+        applies=lambda data: data.on_host and not data.parallel,
+        code="work = torch.distributed.all_reduce(tensor, async_op=True)",
+        proof="https://docs.pytorch.org/docs/stable/distributed.html",
+    ),
+    Remedy(
+        id="accumulate",
+        text="Accumulate the gradients of several batches, and reduce them once.",
+        when="they run on the host, and DistributedDataParallel begins them",
+        applies=lambda data: data.on_host and data.parallel,
+        code="with model.no_sync(): loss.backward()  # all batches of a step but the last",
+        proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",
+    ),
+    Remedy(
+        id="overlap",
+        text="With tensor parallelism, overlap the collectives with the products around them.",
+        when="gathers and scatters are most of it, and the code is compiled",
+        applies=lambda data: data.gathers and not (data.norms or data.on_host),
+        setting="torch._inductor.config._micro_pipeline_tp = True",
+        since="2.5",
+        proof="https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html",
+    ),
+)

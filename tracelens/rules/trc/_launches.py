@@ -1,0 +1,110 @@
+"""What TRC002 finds, and what it advises: by what is launched, or called."""
+
+from __future__ import annotations
+
+from tracelens.evidence import Table
+from tracelens.logs.chrome_trace import Operator
+from tracelens.remedies import Remedy
+from tracelens.report import FindingData
+from tracelens.traces.measured import TraceHeader
+
+__all__ = ["REMEDIES", "Launches", "has_graphs", "norms_one_by_one"]
+
+#: Operators that take the norm of one tensor, and how many in a step are those of gradients.
+_NORMS = frozenset({"linalg_vector_norm", "norm"})
+MANY_NORMS = 100
+
+
+class Launches(FindingData):
+    """How much is launched, and how long the device waits for it."""
+
+    kernels: int
+    launches: int
+    late_ms: float
+    window_ms: float
+    compiled: bool
+    on_cpu: bool = False
+    #: Single elements that are read, where that is most of what is called.
+    reads: int = 0
+    #: On the CPU, results whose size depends on the data, in a loop.
+    sizing: int = 0
+    #: Results of many tensors that are read one by one, among other operators.
+    stacked: int = 0
+    #: Norms that are taken of one tensor at a time, per step, where these are many of the kernels.
+    norms: int = 0
+    #: Whether the device has CUDA graphs.
+    graphs: bool = True
+
+
+REMEDIES = (
+    Remedy(
+        id="norms",
+        text="Take the norms of all gradients in a few calls: `clip_grad_norm_` does, unless it is "
+        "told `foreach=False`.",
+        code="norm = torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm, foreach=True)",
+        when="norms are taken of many tensors, one by one",
+        applies=lambda data: data.norms > 0,
+        since="2.0",
+        proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html",
+    ),
+    Remedy(
+        id="compile",
+        text="Fuse the kernels.",
+        code="model = torch.compile(model)",
+        when="nothing is compiled yet",
+        applies=lambda data: not (data.compiled or data.reads or data.sizing or data.stacked),
+        since="2.0",
+        proof="https://docs.pytorch.org/docs/stable/torch.compiler.html",
+    ),
+    Remedy(
+        id="at-once",
+        text="Read all elements at once and go on with Python's numbers, or compute on whole "
+        "tensors.",
+        when="single elements are read in a loop",
+        applies=lambda data: data.reads > 0,
+        code="values = tensor.tolist()",
+        proof="https://docs.pytorch.org/docs/stable/generated/torch.Tensor.tolist.html",
+    ),
+    Remedy(
+        id="stack",
+        text="Compute the results of all tensors, stack them, and read them at once; for norms "
+        "of gradients `torch.nn.utils.clip_grad_norm_` does that.",
+        when="results of many tensors are read one by one",
+        applies=lambda data: data.stacked > 0,
+        code="values = torch.stack(torch._foreach_norm(tensors)).tolist()",
+        proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html",
+    ),
+    Remedy(
+        id="whole",
+        text="Results whose size depends on the data (`x[mask]`, `nonzero()`) end a compiled "
+        "graph each time. Compute all steps of the loop on whole tensors, or keep sizes as "
+        "they are.",
+        when="a loop on the CPU selects by masks",
+        applies=lambda data: data.sizing > 0 and not data.reads,
+        code="x = torch.where(mask, x, 0)",
+        basis="untestable",
+        proof="it depends on what the loop does",
+    ),
+    Remedy(
+        id="graph",
+        text="Launch them as one CUDA graph.",
+        code='torch.compile(model, mode="reduce-overhead")',
+        when="they run on a GPU",
+        applies=lambda data: data.graphs and not data.on_cpu,
+        since="2.0",
+        proof="https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",
+    ),
+)
+
+
+def norms_one_by_one(operators: Table[Operator], source: str, steps: int) -> int:
+    """Return how many norms of single tensors a step takes, where they are many; else 0."""
+    rows = [row for row in operators.within(source) if row.record.op in _NORMS]
+    each = max((row.count for row in rows), default=0) // max(1, steps)
+    return each if each >= MANY_NORMS else 0
+
+
+def has_graphs(headers: Table[TraceHeader], source: str) -> bool:
+    """Tell whether CUDA graphs may be advised: not for a GPU of Intel."""
+    names = (name for row in headers.within(source) for name in row.record.devices)
+    return not any(name.startswith("Intel") for name in names)
