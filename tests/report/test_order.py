@@ -1,10 +1,12 @@
-"""The order of findings: what names a place comes before what sums up the whole run."""
+"""The order of findings: what to act on first, and what names a place before sums of the run."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tracelens.report import Finding, Severity
+from tracelens.report import Advice, Cost, Finding, Severity, Where
 from tracelens.report.stories import graph_break, resumed
 
 
@@ -44,3 +46,44 @@ def test_a_worse_sum_comes_first_all_the_same() -> None:
 def test_code_behind_a_break_belongs_to_it(function: str, line: int | None) -> None:
     expected = [] if line is None else [graph_break("/home/ana/proj/m.py", line)]
     assert list(resumed(function, "/home/ana/proj/m.py")) == expected
+
+
+def _cost(code: str, ms: float | None, **more: Any) -> Finding:
+    cost = Cost(ms=ms, basis="measured") if ms is not None else None
+    return _finding(code).model_copy(update={"cost": cost, **more})
+
+
+def _codes(*findings: Finding) -> list[str]:
+    return [one.code for one in sorted(findings, key=lambda finding: finding.order)]
+
+
+@pytest.mark.parametrize("once", ["RCP003", "GBR001", "CMP005", "TUN001", "DYN002", "DST001"])
+def test_what_is_paid_once_is_weighed_against_what_is_paid_in_every_step(once: str) -> None:
+    """A recording holds some steps of a run that has a hundred times as many, or more."""
+    assert _codes(_cost("ONE004", 2.6), _cost(once, 20_000)) == [once, "ONE004"]
+    assert _codes(_cost(once, 20_000), _cost("ONE004", 900)) == ["ONE004", once]
+
+
+def test_severity_comes_before_any_cost() -> None:
+    grave = _cost("ONE004", 0.6, severity=Severity.WARNING)
+    assert _codes(_cost("RCP003", 90_000), grave) == ["ONE004", "RCP003"]
+
+
+PASTED = (Advice(text="Convert it.", code="model.to(memory_format=torch.channels_last)"),)
+WORDS = (Advice(text="Write the layer anew."),)
+HERE = Where(file="/home/ana/proj/model.py", line=7)
+
+
+@pytest.mark.parametrize("told", [{"advice": PASTED}, {"where": HERE, "advice": WORDS}])
+def test_of_two_that_cost_about_the_same_the_one_that_can_be_changed_is_first(
+    told: dict[str, Any],
+) -> None:
+    nowhere = _cost("ONE004", 8.0, advice=WORDS)
+    assert _codes(nowhere, _cost("ONE018", 3.0, **told)) == ["ONE018", "ONE004"]
+    assert _codes(_cost("ONE018", 0.3, **told), nowhere) == ["ONE004", "ONE018"]
+
+
+def test_a_cost_that_is_not_known_is_about_the_same_as_no_other() -> None:
+    """How much two of these cost is left open; the one that is seen more often stays first."""
+    often = _cost("IND017", None, count=2, advice=WORDS)
+    assert _codes(_cost("IND019", None, advice=PASTED), often) == ["IND017", "IND019"]

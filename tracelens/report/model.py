@@ -17,6 +17,7 @@ from tracelens.experiment import Knob
 from tracelens.report import notebook
 from tracelens.report.base import Cost, Model
 from tracelens.report.live import Confirmation
+from tracelens.report.order import order
 
 
 class Severity(StrEnum):
@@ -192,6 +193,11 @@ class Advice(Model):
         default=None, description="the same as a change from outside, which live mode can try"
     )
 
+    @property
+    def is_pasted(self) -> bool:
+        """Whether there is something to paste; else it is for whoever can change the code."""
+        return bool(self.setting or self.env or self.code)
+
 
 class FindingData(Model):
     """Base of a rule's ``Data``: what live mode, comparison and baselines need of a finding.
@@ -204,9 +210,6 @@ class FindingData(Model):
 _CONTROL = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 #: Where a sentence ends and another one begins: not within ``torch.compile``.
 _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z`\"'(0-9])")
-#: What tells of the run as a whole: how long compiling took in all, how many breaks there are; then
-#: what tells of the log.
-_OF_THE_WHOLE = {"CMP001": 1, "GBR012": 1, "LOG": 2}
 
 
 class Finding(Model):
@@ -240,23 +243,8 @@ class Finding(Model):
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Sort key: what ended the program, then severity, causes before symptoms, cost, count.
-
-        Within a severity, what a run has confirmed comes before what the log alone says, and that
-        before what a run has refuted, or shown to cost nothing. A sum over the whole run comes
-        after what names a place in it, and what is about the log itself after that. What is
-        silenced comes last.
-        """
-        shown = bool(self.cost and self.cost.basis == "confirmed")
-        said = self.confirmation
-        tried = -1 if shown else int(said.state == "refuted" or said.harmless)
-        cost = (self.cost.ms or 0.0) if self.cost else 0.0
-        silenced = bool(self.ignored or self.suppressed_by)
-        ended = self.severity is Severity.ERROR and bool(self.data.get("ended_program"))
-        symptom = self.explained_by is not None
-        whole = _OF_THE_WHOLE.get(self.code[:3], 0) or _OF_THE_WHOLE.get(self.code, 0)
-        first = (silenced, not ended, self.severity.rank, whole, symptom, tried)
-        return (*first, -cost, -self.count, self.code, self.id, self.run)
+        """Sort key: what ended the program, then severity, causes before symptoms, cost, count."""
+        return order(self)
 
     @property
     def reason(self) -> str:

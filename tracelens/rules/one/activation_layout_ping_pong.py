@@ -41,8 +41,8 @@ __all__ = ["ActivationLayoutPingPong"]
 MIN_COUNT = 3
 #: Shapes: around a single one, the conversions may be those of the network's input and output.
 MIN_SHAPES = 2
-#: Less of all execution time than this is a note.
-MIN_SHARE = 0.01
+#: Less of all execution time than this is a note; from where on it deserves action.
+MIN_SHARE, ACT_SHARE = 0.01, 0.04
 #: Primitives that stand between the conversions.
 _SURROUNDED = frozenset(
     {"convolution", "deconvolution", "pooling", "batch_normalization", "lrn", "resampling"}
@@ -72,9 +72,10 @@ class ActivationLayoutPingPong(Rule):
     ## When it is harmless
     A network needs one conversion at its input and one at its output: with a single convolution
     between them, nothing is reported. Below 1 % of the time it is a note, and so it is below 0.5 ms in
-    a log of more than 60 executions. In an excerpt of a few
+    a log of more than 60 executions. Below 4 % it is information. In an excerpt of a few
     lines, two layers between their conversions are enough, or one tensor that is converted and
-    straight back, where these take a fifth of the time.
+    straight back, where these take a fifth of the time. Signals, whose
+    layers would have to be written anew, are information.
 
     ## What to do
     Keep the model in channels-last, for which oneDNN has kernels that need no conversion:
@@ -188,6 +189,7 @@ class ActivationLayoutPingPong(Rule):
             inputs=inputs_of(run),
             is_excerpt=once,
         )
+        enough = ms >= LEAST_MS and spent.share(ms) >= ACT_SHARE
         return self.finding(
             "activations",
             title="activations leave their layout and go straight back to it"
@@ -200,7 +202,7 @@ class ActivationLayoutPingPong(Rule):
                 f"{worst.record.primitive} {worst.record.shape}. All but the conversions at the "
                 "ends of the network can be avoided."
             ),
-            severity=Severity.WARNING if ms >= LEAST_MS else Severity.INFO,
+            severity=Severity.WARNING if enough and set(data.ranks) != {3} else Severity.INFO,
             harmless=light or None,
             confidence=Confidence.HIGH
             if layers >= 2 * MIN_COUNT and not once

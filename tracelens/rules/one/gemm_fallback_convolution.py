@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo.run_facts import inputs_of
+from tracelens.dynamo.user_code import package
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.inductor.remedies import LAYOUTS, channels_last, channels_last_3d, freeze, is_given
@@ -65,7 +66,8 @@ class GemmFallbackConvolution(Rule):
     ## When it is harmless
     When the convolutions take less than 1 ms and 2 % of the time, which is not reported. An
     execution that is not repeated is not counted. Where the image is in channels-last already, the
-    layout is not the reason: that is no warning, nor are less than 0.5 ms in all.
+    layout is not the reason: that is no warning, nor are less than 0.5 ms in all, nor a
+    convolution of a signal that is not in the program's own lines: it would have to be written anew.
 
     ## What to do
     Convert model and input to channels-last once; ``torch.compile`` keeps the layout. Compare the
@@ -213,6 +215,8 @@ class GemmFallbackConvolution(Rule):
             ranks=tuple(sorted({rank for group in found if (rank := rank_of(group.run))})),
             inputs=inputs_of(run),
         )
+        own = where is not None and not package(where.file)
+        act = default and ms >= LEAST_MS and (own or set(data.ranks) != {3})
         layout = "torch's default layout" if default else "another layout than torch's default"
         return self.finding(
             primitive,
@@ -222,7 +226,7 @@ class GemmFallbackConvolution(Rule):
                 f"{times(count)} on `{found[0].run.impl}` took {spent.tell(ms)}. The images are "
                 f"in {layout}. The most expensive is {found[0].label}.{why}"
             ),
-            severity=Severity.WARNING if default and ms >= LEAST_MS else Severity.INFO,
+            severity=Severity.WARNING if act else Severity.INFO,
             confidence=Confidence.MEDIUM,
             count=count,
             where=where,

@@ -1,0 +1,63 @@
+"""The order in which the findings of a run are told: as someone would act on them.
+
+What ended the program comes first, then by severity; within it causes before symptoms, then what
+costs most, then what the input shows most often. The cost is weighed, since not all are of a kind:
+a compilation is paid once, at the start, and a slow kernel in every step, of which a recording
+holds a few and the run that matters thousands.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tracelens.report.model import Finding
+
+__all__ = ["order"]
+
+#: What tells of the run as a whole: how long compiling took in all, how many breaks there are; then
+#: what tells of the log.
+_OF_THE_WHOLE = {"CMP001": 1, "GBR012": 1, "LOG": 2}
+#: Families whose cost is compiling or tuning, or waiting for it: the same in a longer run.
+_PAID_ONCE = frozenset({"CMP", "DST", "DYN", "GBR", "RCP", "TUN"})
+#: How many times as long as its recording the run is that matters.
+_LONGER = 100.0
+
+
+def order(finding: Finding) -> tuple[object, ...]:
+    """Return the sort key of a finding among those of its report.
+
+    Within a severity, what a run has confirmed comes before what the log alone says, and that
+    before what a run has refuted, or shown to cost nothing. A sum over the whole run comes after
+    what names a place in it, and what is about the log itself after that. Of two that cost about
+    the same, what its reader can change comes first. What is silenced comes last.
+    """
+    shown = bool(finding.cost and finding.cost.basis == "confirmed")
+    said = finding.confirmation
+    tried = -1 if shown else int(said.state == "refuted" or said.harmless)
+    silenced = bool(finding.ignored or finding.suppressed_by)
+    ended = finding.severity == "error" and bool(finding.data.get("ended_program"))
+    symptom = finding.explained_by is not None
+    family = finding.code[:3]
+    whole = _OF_THE_WHOLE.get(family, 0) or _OF_THE_WHOLE.get(finding.code, 0)
+    first = (silenced, not ended, finding.severity.rank, whole, symptom, tried)
+    ms = _weight(finding)
+    cost = (-_magnitude(ms), ms > 0 and _is_out_of_reach(finding), -ms)
+    return (*first, *cost, -finding.count, finding.code, finding.id, finding.run)
+
+
+def _weight(finding: Finding) -> float:
+    """Return the milliseconds that a finding costs the run that matters; 0 where not known."""
+    ms = (finding.cost.ms or 0.0) if finding.cost else 0.0
+    return ms if finding.code[:3] in _PAID_ONCE else ms * _LONGER
+
+
+def _magnitude(ms: float) -> int:
+    """Return the power of ten of a cost; costs of one power are about the same."""
+    return math.floor(math.log10(ms)) if ms > 0 else -99
+
+
+def _is_out_of_reach(finding: Finding) -> bool:
+    """Whether there is neither a line to change nor a setting or a statement to paste."""
+    return finding.where is None and not any(one.is_pasted for one in finding.advice)
