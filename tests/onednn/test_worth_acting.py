@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.onednn.test_more_rules import X86, conv, layers, matmul, one
+from tests.onednn.test_more_rules import conv, layers, matmul, one
+from tests.onednn.test_rules import X86
 from tracelens.report import Severity
 from tracelens.rules.one.activation_layout_ping_pong import ActivationLayoutPingPong
 from tracelens.rules.one.gemm_fallback_convolution import GemmFallbackConvolution
