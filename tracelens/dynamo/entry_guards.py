@@ -9,7 +9,15 @@ from tracelens.evidence import Place, Table
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import Source
 
-__all__ = ["Dimension", "entry_of", "holds", "is_tensor", "of_compilation", "symbolic"]
+__all__ = [
+    "Dimension",
+    "entry_of",
+    "holds",
+    "is_tensor",
+    "is_token",
+    "of_compilation",
+    "symbolic",
+]
 
 #: An argument, or a part of one: ``L['x']``, ``L['batch']['image']``; no member of a module,
 #: and nothing that waited on the stack for the graph to go on.
@@ -17,6 +25,7 @@ _TENSOR = re.compile(
     r"check_tensor\(L\['(?!self'|___)(?P<name>\w{1,80})'\](?P<path>(?:\['\w{1,80}'\]|\[\d{1,4}\]){0,6}),"
 )
 _SIZES = re.compile(r", size=\[(?P<sizes>[\d, None]{0,400})\]")
+_TOKEN = re.compile(r", torch\.int(?:64|32), .{0,80}, size=\[(?:\d{1,9}|None), 1\]")
 
 #: An argument, and which of its dimensions.
 Dimension = tuple[str, int]
@@ -49,6 +58,16 @@ def holds(trees: list[GuardTree], source: str, index: int) -> bool:
                 every = sizes["sizes"].split(",")
                 return index < len(every) and every[index].strip().isdecimal()
     return False
+
+
+def is_token(trees: list[GuardTree], source: str) -> bool:
+    """Tell whether an entry takes one whole number per row: the next token of each sequence."""
+    return any(
+        f"{found['name']}{found['path']}" == source and _TOKEN.search(guard.expression)
+        for tree in trees
+        for guard in tree.guards
+        if (found := _TENSOR.match(guard.expression))
+    )
 
 
 def is_tensor(trees: list[GuardTree], source: Source) -> bool:

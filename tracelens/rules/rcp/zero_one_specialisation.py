@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracelens.dynamo.entry_guards import entry_of, is_token
+from tracelens.dynamo.recompile_history import Step
 from tracelens.dynamo.recompile_variants import subject_of
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
@@ -24,6 +26,8 @@ __all__ = ["ZeroOneSpecialisation"]
 
 #: Dimensions named in one message.
 MAX_NAMED = 4
+#: What held the size at 1: it is how many tokens a sequence grows by at a time.
+NEXT = "token"
 
 
 def _dimension(data: RecompileData) -> str:
@@ -54,10 +58,11 @@ class ZeroOneSpecialisation(RecompileRule):
         [0/4] [__recompiles]     - 0/3: tensor 'x' size mismatch at index 0. expected 1, actual 2
 
     ## When it is harmless
-    One such entry is by design: a note. At most two come from each dimension. From the second in
-    one function on it is a remark: what such entries took to compile, a warm-up can spare. It is a
-    warning where recompiles for sizes took half of the measured compile time, and 20 s at least;
-    one entry that took three tenths is a remark, also by the clocks of a log.
+    One such entry is by design: a note. So is that of one token after its prompt, however long it
+    took: a prompt and a token are two programs. At most two come from each dimension. From the
+    second in one function on it is a remark: what such entries took to compile, a warm-up can
+    spare. It is a warning where recompiles for sizes took half of the measured compile time, and
+    20 s at least; one entry that took three tenths is a remark, also by the clocks of a log.
 
     ## What to do
     Drop a last batch of one, or pad a single row to two; or let the dimension be unbacked, which
@@ -91,6 +96,8 @@ class ZeroOneSpecialisation(RecompileRule):
                 if data.dimension == 0
                 else "Pad: do not call with a batch or a length of 0 or 1."
             ),
+            when="a size that is not that of one token after its prompt",
+            applies=lambda data: data.held != NEXT,
             basis="tested",
             proof="tests/advice/RCP016/pad.py",
         ),
@@ -101,8 +108,10 @@ class ZeroOneSpecialisation(RecompileRule):
                 "an operation must know whether it is 1, as a normalization must, the graph breaks "
                 "there."
             ),
-            when="an argument of the function",
-            applies=lambda data: data.is_variable and data.dimension is not None,
+            when="an argument of the function, and no token after its prompt",
+            applies=lambda data: (
+                data.is_variable and data.dimension is not None and data.held != NEXT
+            ),
             code=lambda data: (
                 None
                 if data.is_of_library
@@ -111,6 +120,14 @@ class ZeroOneSpecialisation(RecompileRule):
             since="2.5",
             basis="tested",
             proof="tests/advice/RCP016/unbacked.py",
+        ),
+        Remedy(
+            "both-first",
+            "Nothing, but to spare the first request the wait: generate a few tokens once before.",
+            when="one token after its prompt",
+            applies=lambda data: data.held == NEXT,
+            basis="untestable",
+            proof="there is nothing to change",
         ),
     )
 
@@ -130,7 +147,8 @@ class ZeroOneSpecialisation(RecompileRule):
             spent = weight.heavy([step for _, step in group.steps], frames)
             heavy = bool(spent) and not group.is_hit
             spent = spent or weight.notable([step for _, step in group.steps], frames)
-            loud = bool(spent) and not group.is_hit
+            token = not several and all(_is_token(step, trees) for _, step in group.steps)
+            loud = bool(spent) and not group.is_hit and not token
             subjects = _subjects(group)
             named = ", ".join(f"dimension {axis} of `{name}`" for name, axis in subjects)
             yield tell(
@@ -144,9 +162,22 @@ class ZeroOneSpecialisation(RecompileRule):
                 + ("" if loud else ": expected"),
                 message=f"It is {named}. Symbolic sizes are 2 and more, so 0 and 1 are compiled "
                 f"apart: {group.times}" + (f", {spent}." if loud else "."),
-                severity=Severity.WARNING if heavy else Severity.INFO,
-                harmless=None if several or loud else "one entry for 0 or 1 is by design",
+                severity=Severity.WARNING if heavy and loud else Severity.INFO,
+                harmless=None if several or loud else _HARMLESS[token],
+                held=NEXT if token else "",
             )
+
+
+_HARMLESS = {
+    False: "one entry for 0 or 1 is by design",
+    True: "a prompt and a token after it are compiled apart by design",
+}
+
+
+def _is_token(step: Step, trees: Table[GuardTree]) -> bool:
+    """Whether the entry that was compiled is for one token of each sequence."""
+    name, axis = subject_of(step.check)
+    return axis == 1 and is_token(entry_of(step.place, trees), name)
 
 
 def _subjects(group: Group) -> list[tuple[str, int]]:
