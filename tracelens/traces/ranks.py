@@ -16,6 +16,7 @@ from typing import ClassVar
 from tracelens.evidence import Seen, Table
 from tracelens.evidence.record import Joined
 from tracelens.traces.clocks import Clock, Lane, align, clocks, named
+from tracelens.traces.host_time import HostTime
 from tracelens.traces.measured import TraceHeader, Window
 from tracelens.traces.meetings import Met
 from tracelens.traces.rows import Timeline
@@ -27,7 +28,10 @@ MAX_LISTED = 20
 
 
 class RankTime(Joined):
-    """One rank, from its first kernel to its last. Milliseconds; None for what is not known."""
+    """One rank, from its first kernel to its last; without a device, from its first event on.
+
+    Milliseconds; None for what is not known.
+    """
 
     switch: ClassVar[str] = "torch.profiler.profile(...)"
 
@@ -40,6 +44,8 @@ class RankTime(Joined):
     idle_ms: float | None = None
     idle_not_launched_ms: float | None = None
     idle_data_ms: float | None = None
+    #: Without a device: while no operator runs, and nothing known is waited for.
+    between_ms: float | None = None
     #: Collectives that the ranks have in common with this one.
     collectives: int = 0
     #: How long it was in them before the last rank came.
@@ -58,6 +64,7 @@ class RankTime(Joined):
         headers: Table[TraceHeader],
         windows: Table[Window],
         timelines: Table[Timeline],
+        hosts: Table[HostTime],
         met: Table[Met],
     ) -> Iterator[Seen[RankTime]]:
         """Yield one row per rank of a job of which several were recorded."""
@@ -68,7 +75,7 @@ class RankTime(Joined):
         waits = _waits(lanes, times)[0]
         first = {seen.first.input: seen for seen in reversed(list(met))}
         for rank, seen in sorted(places.items()):
-            row = _row(rank, seen, windows, timelines)
+            row = _row(rank, seen, windows, timelines, hosts)
             if row is not None:
                 row = row.model_copy(update=_waited(waits.get(rank, _Wait()), times.get(rank)))
                 at = first.get(seen.first.input)
@@ -198,7 +205,11 @@ def _came(
 
 
 def _row(
-    rank: int, seen: Seen[TraceHeader], windows: Table[Window], timelines: Table[Timeline]
+    rank: int,
+    seen: Seen[TraceHeader],
+    windows: Table[Window],
+    timelines: Table[Timeline],
+    hosts: Table[HostTime],
 ) -> RankTime | None:
     source = seen.first.input
     whole = [row.record for row in timelines.within(source) if row.record.phase == "window"]
@@ -206,6 +217,12 @@ def _row(
         main = max(whole, key=lambda row: row.compute_ms)
         fields = main.model_dump(include=set(RankTime.model_fields))
         return RankTime(rank=rank, world_size=seen.record.world_size, **fields)
+    for host in hosts.within(source):
+        if host.record.phase == "window":
+            fields = host.record.model_dump(include=set(RankTime.model_fields))
+            between = host.record.idle_unknown_ms
+            world = seen.record.world_size
+            return RankTime(rank=rank, world_size=world, between_ms=between, **fields)
     for window in windows.within(source):
         ms = window.record.ms
         return RankTime(rank=rank, world_size=seen.record.world_size, window_ms=ms)

@@ -35,6 +35,12 @@ _WHY = {
     "idle_data_ms": "it waits for its next batch {} longer",
     "idle_not_launched_ms": "its host launches late: {} more idle time",
 }
+#: The same of a program without a device.
+_WHY_ON_CPU = {
+    "compute_ms": "its operators take {} longer",
+    "idle_data_ms": "it waits for its next batch {} longer",
+    "between_ms": "it is between operators {} longer: in Python, files or locks",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +61,12 @@ class Late:
         """What the rank does longer than the median of the others, as a sentence; may be empty."""
         if self.rank is None:
             return ""
-        excess = {field: self._excess(field) for field in _WHY}
+        why = _WHY if self.rank.record.between_ms is None else _WHY_ON_CPU
+        excess = {field: self._excess(field) for field in why}
         field, ms = max(excess.items(), key=lambda pair: pair[1])
         if ms < EXPLAINS * self.ms:
             return ""
-        return f" Against the median of the others, {_WHY[field].format(length(ms))}."
+        return f" Against the median of the others, {why[field].format(length(ms))}."
 
     @property
     def spread_ms(self) -> float:

@@ -18,10 +18,12 @@ from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.rules.trc._exposed import REMEDIES, Exposed
+from tracelens.rules.trc._parallel import Passes, often, passes_of
 from tracelens.traces.collectives import alone_ms, longest_alone
 from tracelens.traces.critical import CriticalPath
 from tracelens.traces.measured import DeviceBusy, TraceHeader, Window
 from tracelens.traces.printed import AnyProfile, PrintedProfile
+from tracelens.traces.ranks import missing
 from tracelens.traces.rows import CollectiveTime
 from tracelens.traces.views import stories
 from tracelens.words import length, percent
@@ -39,7 +41,6 @@ MOST = 0.5
 LITTLE = 0.8
 #: What passes messages between hosts; of the others the device has kernels.
 HOST = frozenset({"gloo", "mpi", "ucc"})
-DDP = "DistributedDataParallel"
 #: Kernels of NCCL that send and receive are named so for all-to-alls, too, where it is not said.
 _EXCHANGES = ("alltoall", "all2all", "sendrecv")
 _STAGES = ("send", "recv")
@@ -124,13 +125,9 @@ class ExposedCollectives(Rule):
             header = next((h.record for h in headers.within(source)), TraceHeader())
             if not window.record.kernels:
                 rows = [s for s in spans.within(source) if s.record.communicator in HOST]
-                forward = sum(
-                    row.count for row in wrappers.within(source) if row.record.wrapper == DDP
-                )
-                updates = [r for r in optimizers.within(source) if r.record.call == "step"]
-                n = sum(row.count for row in updates)
-                passes = round(forward / n) if n and sum(r.count for r in rows) >= forward else 0
-                yield from self._on_host(window, rows, header, parallel=forward > 0, passes=passes)
+                passes = passes_of(rows, wrappers, optimizers, source)
+                whole = not missing([row.record for row in headers])
+                yield from self._on_host(window, rows, header, passes, alone=not whole)
             shown = [k for k in kernels.within(source) if k.record.is_collective]
             kinds = [row.record for row in exposed.within(source)]
             called = [row.record for row in operators.within(source)]
@@ -189,9 +186,9 @@ class ExposedCollectives(Rule):
         window: Seen[Window],
         rows: list[Seen[Collective]],
         header: TraceHeader,
+        passes: Passes,
         *,
-        parallel: bool,
-        passes: int,
+        alone: bool,
     ) -> Iterator[Finding]:
         """Yield how long collectives take that run on the host, on threads of their own."""
         whole = window.record
@@ -207,13 +204,13 @@ class ExposedCollectives(Rule):
             of_ms=whole.ms,
             reduces=any("reduce" in row.record.operation for row in rows),
             on_host=True,
-            parallel=parallel,
-            passes=passes if passes > 1 else 0,
+            parallel=passes.forward > 0,
+            passes=passes.each_step if passes.each_step > 1 else 0,
         )
-        often = (
-            f" The model runs {passes} times for each step of the optimizer: gradients are reduced "
-            "as often, unless all but the last run in `no_sync()`."
-            if data.passes
+        others = (
+            " Whether the program waits for them, or for a slower rank in them, the traces of the "
+            "other ranks tell."
+            if alone
             else ""
         )
         yield self.finding(
@@ -221,9 +218,8 @@ class ExposedCollectives(Rule):
             title=f"collectives on the host run alone for {percent(share)} of the trace",
             message=(
                 f"{names}: {n} calls of {length(ms / n)} each. For {length(whole.meeting_ms)} of "
-                f"{length(whole.ms)} one runs, and no operator.{often}{_world(header)} Whether the "
-                "program waits for them, or for a slower rank in them, the traces of the other "
-                "ranks tell."
+                f"{length(whole.ms)} one runs, and no operator.{often(passes, n)}"
+                f"{_world(header)}{others}"
             ),
             confidence=Confidence.MEDIUM,
             count=n,

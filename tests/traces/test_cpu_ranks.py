@@ -1,0 +1,92 @@
+"""Ranks without a GPU: how often they meet, and why one comes late."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tracelens
+from tests.traces.test_bounds import found
+from tests.traces.test_cpu_programs import LOADER
+from tests.traces.writing import Json, op, span, text
+
+
+@pytest.mark.parametrize(
+    ("passes", "reduced", "told"), [(4, 4, True), (1, 4, False), (4, 3, False)]
+)
+def test_gradients_that_are_reduced_for_each_of_several_passes(
+    tmp_path: Path, passes: int, reduced: int, told: bool
+) -> None:
+    """With fewer messages than passes, some passes reduce nothing."""
+    events: list[Json] = []
+    for step in range(5):
+        start = 20_000.0 * step
+        for at in range(passes):
+            name = "DistributedDataParallel.forward"
+            events.append(span("user_annotation", name, start + 1_000 * at, 900.0))
+        events.append(op("aten::mm", start + 1.0, 8_000.0))
+        for at in range(reduced):
+            begin = start + 9_000 + 1_000 * at
+            events.append(span("user_annotation", "gloo:all_reduce", begin, 900.0, tid=7))
+        events.append(span("user_annotation", "Optimizer.step#SGD.step", start + 19_000, 500.0))
+    finding = found(tmp_path, sorted(events, key=lambda event: event["ts"]))["TRC016"]
+    assert ("runs 4 times for each step of the optimizer" in finding.message) is told
+    assert [each.id for each in finding.advice] == (
+        ["accumulate"] if told else ["buckets", "accumulate"]
+    )
+
+
+@pytest.mark.parametrize(("messages", "small"), [(20, True), (19, False)])
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_messages_for_each_pass_are_counted(
+    tmp_path: Path, messages: int, small: bool, ranks: int
+) -> None:
+    """Where all ranks were read, nothing is left for their traces to tell."""
+    for rank in range(ranks):
+        events: list[Json] = []
+        for step in range(4):
+            at = 30_000.0 * step
+            events.append(span("user_annotation", "DistributedDataParallel.forward", at, 900.0))
+            events.append(op("aten::mm", at + 1.0, 890.0))
+            events += [
+                span("user_annotation", "gloo:all_reduce", at + 1_000.0 * number, 900.0, tid=7)
+                for number in range(1, messages + 1)
+            ]
+            events.append(span("user_annotation", "Optimizer.step#SGD.step", at + 29_000, 500.0))
+        shared = {"backend": "gloo", "rank": rank, "world_size": 2}
+        data = text(events, distributedInfo=shared)
+        (tmp_path / f"rank{rank}.json").write_bytes(data)
+    (finding,) = [f for f in tracelens.analyze(str(tmp_path)).findings if f.code == "TRC016"]
+    assert (f"For each pass there are {messages}: buckets are small" in finding.message) is small
+    assert ("the traces of the other ranks tell" in finding.message) is (ranks == 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "us", "why"),
+    [
+        ("aten::mm", 30_000.0, "its operators take 150 ms longer"),
+        ("aten::mm", 1_000.0, None),
+        (LOADER, 30_000.0, "it waits for its next batch 150 ms longer"),
+        ("", 30_000.0, "it is between operators 150 ms longer: in Python, files or locks"),
+    ],
+)
+def test_why_a_rank_without_a_gpu_comes_late(
+    tmp_path: Path, name: str, us: float, why: str | None
+) -> None:
+    for rank in range(2):
+        events: list[Json] = []
+        for step in range(5):
+            at = 60_000.0 * step
+            events.append(op("aten::add", at, 1_000.0))
+            if rank and name:
+                kind = "user_annotation" if name == LOADER else "cpu_op"
+                events.append(span(kind, name, at + 1_000, us))
+            begin = at + 1_000 + us * rank
+            events.append(span("user_annotation", "gloo:all_reduce", begin, at + 41_000 - begin))
+            events.append(op("aten::add", at + 41_000, 1_000.0))
+        shared = {"backend": "gloo", "rank": rank, "world_size": 2}
+        (tmp_path / f"rank{rank}.json").write_bytes(text(events, distributedInfo=shared))
+    found_ = [f for f in tracelens.analyze(str(tmp_path)).findings if f.code == "TRC027"]
+    assert bool(found_) is (why is not None)
+    assert why is None or f"Against the median of the others, {why}" in found_[0].message
