@@ -228,8 +228,40 @@ def test_a_single_convolution_by_matrix_products_is_named(tmp_path: Path) -> Non
         "fdst:nchw,alg:convolution_direct,mb8_g1ic1oc100_ih15oh11kh5sh1dh0ph0_iw20ow1kw20sw1dw0pw0"
         ",40.5582\n"
     )
-    assert "copies the image apart" in _first(line.format("gemm:jit"), tmp_path)[1]
-    assert "copies the image apart" not in _first(line.format("jit:avx2"), tmp_path)[1]
+    code, said = _first(line.format("gemm:jit"), tmp_path)
+    assert code == "ONE002"
+    assert "as im2col and a matrix product" in said
+    code, said = _first(line.format("jit:avx2"), tmp_path)
+    assert code == "LOG001"
+    assert "copies the image apart" not in said
+
+
+def test_a_convolution_is_judged_by_one_execution_where_nothing_repeats(tmp_path: Path) -> None:
+    line = (
+        "mkldnn_verbose,exec,{},forward_training,fsrc:nchw fwei:oihw fbia:undef "
+        "fdst:nchw,alg:convolution_direct,mb8_g1ic{}oc100_ih15oh11kh5sh1dh0ph0_iw20ow1kw20sw1dw0pw0"
+        ",{}\n"
+    )
+    slow = line.format("convolution,gemm:blas", 1, 2.0)
+    for other, repeats, fires in ((8.0, 1, True), (8.1, 1, False), (1.0, 2, False)):
+        text = slow + repeats * line.format("convolution,jit:avx2", 16, other)
+        codes = {finding.code for finding in _analyze(text, tmp_path).told}
+        assert ("ONE002" in codes) == fires, (other, repeats)
+
+
+def test_weights_that_are_packed_are_told_as_such(tmp_path: Path) -> None:
+    head = "onednn_verbose,v1,primitive,exec,cpu,reorder,jit:uni,undef,src:f32::blocked:abcd::f0 "
+    packed = [
+        f"{head}dst:bf16:p:blocked:ABcd16b16a2b::f0,,,{n}x96x1x1,0.0164\n" for n in (24, 48, 96)
+    ]
+    activation = f"{head}dst:bf16::blocked:aBcd16b::f0,,,8x96x16x16,0.0164\n"
+    code, said = _first("".join(packed), tmp_path)
+    assert code == "ONE003"
+    assert "3 weights are packed" in said
+    assert _first("".join(packed[:2]), tmp_path)[0] == "LOG001"
+    assert _first("".join(packed) + 4 * activation.replace("8x96", "9x96"), tmp_path)[0] == "ONE003"
+    several = "".join(activation.replace("8x96", f"{n}x96") for n in range(4))
+    assert _first("".join(packed) + several, tmp_path)[0] == "LOG001"
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.inductor.remedies import LAYOUTS, channels_last, channels_last_3d, freeze, is_given
 from tracelens.onednn.data import PrimitiveData, descriptors, is_default_layout, rank_of
-from tracelens.onednn.excerpts import LEAST_MS
-from tracelens.onednn.implementations import has_jit_gemm
+from tracelens.onednn.excerpts import LEAST_MS, SHARE_OF_EXCERPT, is_excerpt
+from tracelens.onednn.implementations import COMPUTE, has_jit_gemm
 from tracelens.onednn.reasons import Reason
 from tracelens.onednn.refusals import Refusals
 from tracelens.onednn.runs import Fast, Runs, Spent, groups, instruction_set, is_unrolled, times
@@ -159,9 +159,12 @@ class GemmFallbackConvolution(Rule):
             return
         spent = Spent.of(execs, calls, ran)
         runs = groups(execs)
+        repeated = any(g.count >= MIN_COUNT for g in runs if g.run.primitive in COMPUTE)
+        once = not (repeated or spent.is_run) and is_excerpt(execs)
+        least = 1 if once else MIN_COUNT
         causes: dict[tuple[str, bool], list[Runs]] = {}
         for group in runs:
-            if is_unrolled(group.run) and group.count >= MIN_COUNT:
+            if is_unrolled(group.run) and group.count >= least:
                 key = (group.run.primitive, is_default_layout(group.run))
                 causes.setdefault(key, []).append(group)
         if not causes:
@@ -170,7 +173,9 @@ class GemmFallbackConvolution(Rule):
         fast = Fast((group for group in runs if not is_unrolled(group.run)), isa)
         for (primitive, default), found in causes.items():
             # The shortest executions, since one that waited for the CPU proves nothing.
-            if spent.matters(sum(group.count * group.times.min for group in found)):
+            shortest = sum(group.count * group.times.min for group in found)
+            much = spent.share(shortest) >= SHARE_OF_EXCERPT or not once
+            if much and spent.matters(shortest):
                 found.sort(key=lambda group: -group.ms)
                 known = [group.alternative(fast, equal=True) for group in found]
                 saving = sum(
@@ -182,7 +187,8 @@ class GemmFallbackConvolution(Rule):
                 finding = self._finding(
                     primitive, default, found, spent, refusals, where=where, run=run
                 )
-                yield finding.model_copy(update={"cost": cost})
+                less = {"severity": Severity.INFO, "confidence": Confidence.LOW} if once else {}
+                yield finding.model_copy(update={"cost": cost, **less})
 
     def _finding(
         self,

@@ -167,11 +167,48 @@ class WeightReorderEveryIteration(Rule):
                 by_primitive.setdefault(weight.primitive, []).append(weight)
         once = not by_primitive and is_excerpt(execs)
         if once:
+            yield from self._packed(list(execs), run)
             by_primitive = _shown_once(weights, spent)
         for primitive, found in by_primitive.items():
             ms = steady(_once(row for weight in found for row in weight.reorders))
             light = too_little(ms, spent.share(ms), NOTE_SHARE, execs)
             yield self._finding(primitive, found, spent, run, excerpt=once, light=light)
+
+    def _packed(self, rows: list[Seen[PrimitiveExec]], run: Table[RunFacts]) -> Iterator[Finding]:
+        """Yield that a few lines hold nothing but weights which are packed, each of them once."""
+        into = [
+            row for row in rows if row.record.primitive == "reorder" and len(row.record.mds) > 1
+        ]
+        packing = [row for row in into if _is_of_weights(row.record.mds[-1].tag)]
+        if len(into) < len(rows) or len(packing) < MIN_COUNT or 2 * len(packing) < len(into):
+            return
+        data = self.Data.about(
+            run,
+            packing,
+            ms=sum(row.ms or 0.0 for row in packing),
+            reorders=sum(row.count for row in packing),
+            executions=0,
+            weights=len(packing),
+            executions_ms=0.0,
+            is_excerpt=True,
+        )
+        whole = sum(row.ms or 0.0 for row in into)
+        yield self.finding(
+            "packed",
+            title=f"{len(packing)} weights are packed into blocked layouts",
+            message=(
+                f"The lines are reorders alone, {length(whole)} in all, most "
+                "of them of weights. Done once, when a model is loaded or at its first call, that "
+                "costs nothing in a step; before every use it does, and freezing or packing them "
+                "ahead avoids it. Which of both, the lines behind them tell."
+            ),
+            severity=Severity.INFO,
+            confidence=Confidence.LOW,
+            count=sum(row.count for row in packing),
+            evidence=[quote(row, f"{row.count} times") for row in packing[:MIN_COUNT]],
+            advice=self.advise(data),
+            data=data,
+        )
 
     def _finding(
         self,
@@ -337,6 +374,11 @@ def _tensor(run: PrimitiveExec, index: int) -> Tensor | None:
         if other.layout == md.layout and work.elements(run, other) == size
     ]
     return (md.layout, size) if size and len(alike) == 1 else None
+
+
+def _is_of_weights(tag: str) -> bool:
+    """Tell whether a layout is one of weights: the output channels, their first size, in blocks."""
+    return "A" in tag or tag.startswith(("OI", "Oh", "Ow", "gO", "hwio", "Goi"))
 
 
 def _layouts(run: PrimitiveExec) -> str:
