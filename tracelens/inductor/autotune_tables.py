@@ -30,4 +30,6 @@ def implausible(table: AutotuneTable) -> tuple[Choice, ...]:
 
 def label(table: AutotuneTable) -> str:
     """Name operator, shape and data type, for a message."""
+    if not table.sizes:  # its head was not pasted
+        return f"`{table.op}`"
     return f"`{table.op}({table.shape})`" + (f" in {table.dtype}" if table.dtype else "")

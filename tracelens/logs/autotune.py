@@ -101,6 +101,14 @@ def _columns(lines: Sequence[str]) -> list[str]:
     ]
 
 
+#: Percent of the winner, and rows from which on a table is one.
+FASTEST, MIN_ROWS = 100.0, 2
+#: A candidate: below the time that a search took, it is the next search's.
+_ROW = re.compile(r"(?:  )?[A-Za-z_]\S{0,200} (?:\d+\.\d{4}|inf) ms ")
+#: A template's kernel, which is named by its operator.
+_TEMPLATE = re.compile(r"(?:triton|cpp|cutlass|ck)_(\w{1,60}?)_\d{1,6}$")
+
+
 class Autotune(Log):
     """The tables that a tuned compilation prints to standard error."""
 
@@ -122,14 +130,15 @@ class Autotune(Log):
     def pieces(cls, lines: Sequence[str]) -> list[tuple[int, str]]:
         """Cut at every table: its statistics come first, where the version prints them."""
         starts: list[int] = []
-        headed = True
+        headed, ended = True, False
         for offset, line in enumerate(lines):
             is_header = line.startswith("AUTOTUNE ")
             if line.startswith("Autotune Choices Stats:"):
                 starts.append(offset)
                 headed = False
-            elif not starts or (is_header and headed):
+            elif not starts or (is_header and headed) or (ended and _ROW.match(line)):
                 starts.append(offset)
+            ended = _TAKES.match(line) is not None
             headed = headed or is_header
         ends = [*starts[1:], len(lines)]
         return [(a, "\n".join(lines[a:b])) for a, b in zip(starts, ends, strict=True)]
@@ -146,13 +155,25 @@ class Autotune(Log):
 
             below = parse("\n".join((*lines[2:], lines[1])))
             return (*parse(lines[0]), *(moved(one, lambda at: at + 2) for one in below))
-        return tuple(one for half in _columns(lines) or [text] for one in parse(half))
+        read = (one for half in _columns(lines) or [text] for one in parse(half))
+        return tuple(_completed(one) for one in read)
 
     @classmethod
     def tables(cls, evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
         """Return ``autotune``: who won on each shape, by how much, and what the search took."""
         tables = [seen.record for seen in evidence.table(AutotuneTable) if seen.record.choices]
         return {"autotune": [table.row() for table in tables[:MAX_ROWS]]} if tables else {}
+
+
+def _completed(record: Record) -> Record:
+    """Return a table for rows that begin with a winner: all that is missing are the sizes."""
+    if not isinstance(record, LooseChoices) or len(record.choices) < MIN_ROWS:
+        return record
+    if record.choices[0].percent != FASTEST:
+        return record
+    named = (found[1] for one in record.choices if (found := _TEMPLATE.match(one.kernel)))
+    told = {name: getattr(record, name) for name in type(record).model_fields}
+    return AutotuneTable(op=next(named, record.choices[-1].kernel), **told)
 
 
 class Choice(Record):

@@ -303,6 +303,11 @@ def _choices(rows: list[Seen[LooseChoices]]) -> Part:
     library = next((choice for choice in ran if not choice.is_template), None)
     if library is not None and ran[0].is_template and ran[0].ms:
         means += f" The library's `{library.kernel}` took {library.ms / ran[0].ms:.3g} times that."
+    if ran and len(ran) < len(rows[0].record.choices):
+        means += (
+            " That a candidate has no time (`inf`) is no error: most often it needs more shared "
+            "memory than the GPU has, and is left out."
+        )
     if any("ALLOW_TF32=False" in choice.parameters for choice in ran):
         means += (
             " They are timed without TF32; if the product is of float32, "

@@ -11,12 +11,13 @@ from tracelens.evidence import Seen, Table
 from tracelens.failures import Failure as Ending
 from tracelens.inductor.autotune_drops import Search, dropped, measured, quote
 from tracelens.remedies import Remedy
-from tracelens.report import Finding, Severity
+from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
 from tracelens.words import plural
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
+    from tracelens.logs.autotune import AutotuneTable
 
 __all__ = ["ConfigsOutOfResources"]
 
@@ -85,13 +86,21 @@ class ConfigsOutOfResources(Rule):
     )
 
     def check(
-        self, *, searches: Table[Search], endings: Table[Ending], run: Table[RunFacts]
+        self,
+        *,
+        searches: Table[Search],
+        endings: Table[Ending],
+        tables: Table[AutotuneTable],
+        run: Table[RunFacts],
     ) -> Iterator[Finding]:
         """Yield one note for the whole log."""
         rows = dropped(searches, "memory")
         if not rows:
             left = endings.where(lambda one: one.cause == "choice-left-out")
-            yield from map(self._pasted, [one for one in left if "out of resource" in one.text])
+            pasted = [one for one in left if "out of resource" in one.text]
+            yield from map(self._pasted, pasted)
+            if not pasted and all(row.record.drop is None for row in searches):
+                yield from self._without_time(list(tables), run)
             return
         count = sum(row.count for row, _ in rows)
         most = max((drop.required or 0 for _, drop in rows), default=0)
@@ -109,6 +118,35 @@ class ConfigsOutOfResources(Rule):
             count=count,
             evidence=[quote(row, drop) for row, drop in rows[:MAX_QUOTED]],
             harmless="it costs the time to compile them, and is no error",
+            advice=self.advise(data),
+            data=data,
+        )
+
+    def _without_time(
+        self, tables: list[Seen[AutotuneTable]], run: Table[RunFacts]
+    ) -> Iterator[Finding]:
+        """Yield that rows have no time, where the lines that say why were not pasted."""
+        found = [
+            (row, one)
+            for row in tables
+            if row.record.best is not None
+            for one in row.record.choices
+            if not one.ran and one.is_template
+        ]
+        if not found:
+            return
+        row, first = found[0]
+        data = self.Data.of(run, candidates=len(found), required=0, limit=None, measured=0)
+        yield self.finding(
+            "without time",
+            title=f"{plural(len(found), 'candidate kernel')} did not run",
+            message=f"`{first.kernel}` has an infinite time. Most often a candidate needs more "
+            "shared memory or registers than the GPU has; the line that says so is not in the log. "
+            "The search went on without.",
+            confidence=Confidence.MEDIUM,
+            count=len(found),
+            evidence=[row.quote(at=first.at)],
+            harmless="the candidates that ran are measured, and it is no error",
             advice=self.advise(data),
             data=data,
         )

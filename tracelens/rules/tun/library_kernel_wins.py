@@ -21,7 +21,7 @@ from tracelens.inductor.tuning_data import TuningData
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.output_code import OutputModule
 from tracelens.remedies import Remedy
-from tracelens.report import Confidence, Cost, EvidenceLine, Finding, Severity
+from tracelens.report import Advice, Confidence, Cost, EvidenceLine, Finding, Severity
 from tracelens.rules import Rule
 from tracelens.words import length
 
@@ -185,6 +185,8 @@ class LibraryKernelWins(Rule):
             lines += [quote(found.seen, found.step, found.epilogue)] if found else []
         doubtful = sum(1 for row in rows if implausible(row.record))
         doubt = f" {doubtful} of these tables cannot be believed: see TUN001." if doubtful else ""
+        if not any(row.record.sizes for row in rows):
+            return self._pasted(rows, data, f"{'; '.join(told)}.{doubt}", lines)
         return self.finding(
             "template",
             title=f"a template won {_of(len(rows), data.tuned)}",
@@ -194,6 +196,41 @@ class LibraryKernelWins(Rule):
             else "no other candidate is shown: whether the search paid is not known",
             count=len(rows),
             evidence=lines,
+            data=data,
+        )
+
+    def _pasted(
+        self, rows: list[Seen[AutotuneTable]], data: Data, told: str, lines: list[EvidenceLine]
+    ) -> Finding:
+        """Return what tables tell whose heads were not pasted, and with them the sizes."""
+        plain = any("ALLOW_TF32=False" in c.parameters for row in rows for c in row.record.choices)
+        tf32 = (
+            " They are timed without TF32: if the product is of float32, "
+            "torch.set_float32_matmul_precision('high') lets it use tensor cores."
+            if plain
+            else ""
+        )
+        one = rows[0].record.best
+        return self.finding(
+            "template",
+            title=f"a template is the fastest: `{one.kernel}`"
+            if one is not None and len(rows) == 1
+            else f"a template won {_of(len(rows), data.tuned)}",
+            message=f"{told} That is what the search is for, and no error; its choice is kept in "
+            f"Inductor's cache.{tf32} The operator's sizes stand in the line above the rows.",
+            severity=Severity.INFO,
+            confidence=Confidence.MEDIUM,
+            count=len(rows),
+            evidence=lines,
+            advice=[
+                Advice(
+                    id="whole-table",
+                    text="Post the tables from their first line on, the one that begins with "
+                    "AUTOTUNE. If the search takes long, keep its cache from start to start.",
+                    env="TORCHINDUCTOR_CACHE_DIR=/var/tmp/inductor",
+                    basis="source",
+                )
+            ],
             data=data,
         )
 

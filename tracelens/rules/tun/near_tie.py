@@ -97,10 +97,11 @@ class NearTie(Rule):
         """Yield one finding about ties whose winner changed, and a note about the others."""
         searches: defaultdict[Key, Rows] = defaultdict(list)
         for row in tables:
-            if row.record.best is not None:
+            if row.record.best is not None and row.record.sizes:
                 searches[key(row.record)].append(row)
         changed: list[Rows] = []
-        ties: Rows = []
+        # Tables without their head may be of one shape or of several.
+        ties: Rows = [row for row in tables if not row.record.sizes and _tied(row.record)]
         for rows in searches.values():
             if not any(_tied(row.record) for row in rows):
                 continue

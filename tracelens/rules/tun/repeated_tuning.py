@@ -114,7 +114,7 @@ class RepeatedTuning(Rule):
         """Yield one finding for all repetitions: they have one cause."""
         searches: defaultdict[Key, Events] = defaultdict(list)
         for place, row in tables.events():
-            if spent(row.record) >= MEASURED:
+            if row.record.sizes and spent(row.record) >= MEASURED:
                 searches[key(row.record)].append((place, row))
         again = [events for events in searches.values() if len(events) > 1]
         again.sort(key=lambda events: -_wasted(events))
