@@ -193,6 +193,25 @@ def test_a_context_manager_of_the_program_is_entered_outside(tmp_path: Path) -> 
     assert "proj/model.py:20" in found.advice[0].text
 
 
+def test_what_enters_a_context_manager_is_given_up(tmp_path: Path) -> None:
+    """The context manager is a generator: Dynamo compiles none by itself."""
+    lost = (
+        "Failed to handle graph break gracefully. Skipping the function and falling back to eager. "
+        "Graph break encountered:\n\n" + SKIPPED.format(module="time", name="perf_counter")
+    )
+    line = (OWN, 7, "timed", "start = time.perf_counter()")
+    entered = (
+        (OWN, 20, "forward", 'with timed("encoder"):'),
+        ("/usr/lib/python3.11/contextlib.py", 137, "__enter__", "return next(self.gen)"),
+    )
+    broken(tmp_path, lost, *entered, line)
+    (found,) = [f for f in analyze(str(tmp_path / "run.log")).findings if f.code == "GBR006"]
+    assert found.title.startswith("`forward` (proj/model.py:20) runs eagerly")
+    broken(tmp_path, lost, (OWN, 20, "forward", "x = timed(x)"), line)
+    (found,) = [f for f in analyze(str(tmp_path / "run.log")).findings if f.code == "GBR006"]
+    assert found.title.startswith("`timed` ")
+
+
 def test_the_step_of_an_optimizer_is_no_operator(tmp_path: Path) -> None:
     found = broken(
         tmp_path,

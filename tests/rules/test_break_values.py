@@ -55,6 +55,23 @@ def test_the_first_advice_is_about_the_value(
     assert "remove-break" not in found
 
 
+@pytest.mark.parametrize(
+    ("place", "is_layer"),
+    [
+        ("/home/ana/venv/lib/python3.11/site-packages/torch/ao/nn/quantized/linear.py", True),
+        (PLACE, False),
+    ],
+)
+def test_packed_weights_are_named_where_a_quantized_layer_has_them(
+    place: str, is_layer: bool, tmp_path: Path
+) -> None:
+    context = "call_function args: UserDefinedObjectVariable(ScriptObject) {}"
+    path = tmp_path / "run.log"
+    path.write_text(record(PROXY, context, place=place), encoding="utf-8")
+    (found,) = [one for one in analyze(str(path)).findings if one.code == "GBR012"]
+    assert ("packed weights of a quantized layer" in found.title) is is_layer
+
+
 def test_other_breaks_are_removed(tmp_path: Path) -> None:
     for reason, context in (("Unsupported tolist call", ""), (PROXY, "call_function args: x")):
         found = advised(record(reason, context, lost=True), tmp_path)

@@ -44,7 +44,8 @@ class LostFrames:
         """Return the functions that the breaks of one line made Dynamo give up, outermost first."""
         stack = [frame for frame in site.stack if frame.function not in _ENTERED]
         own = [f for f in stack if user_code.distance(f.file, f.function) < _OWN]
-        inner = user_code.best(stack) or site.line
+        # A context manager of the program's own is a generator: what enters it is given up.
+        inner = site.entered or user_code.best(stack) or site.line
         found = {self._lost(site, at, own) or inner: None for at in _skips(site)}
         order = {frame: number for number, frame in enumerate(own)}
         return tuple(sorted(found, key=lambda frame: order.get(frame, len(order))))

@@ -11,7 +11,7 @@ from typing import Protocol
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.remedies import Remedy
 
-__all__ = ["PLAIN_MODULE", "VALUES", "is_symbol", "is_value", "value_of"]
+__all__ = ["PLAIN_MODULE", "SCRIPTED", "VALUES", "is_symbol", "is_value", "value_of"]
 
 #: How the context of "Failed to convert args/kwargs to proxy" names what has no place in a graph.
 _OBJECT = re.compile(r"UserDefinedObjectVariable\((\w{1,100})\)")
@@ -23,7 +23,7 @@ _SCRIPT = "torch.jit.script/freeze modules unsupported"
 _JUMPED = "attempted to jump with "
 _SYMBOL = "SymNodeVariable"
 #: What holds the packed weights of torch.ao.quantization.
-_SCRIPTED = "ScriptObject"
+SCRIPTED = "ScriptObject"
 
 
 PLAIN_MODULE = (
@@ -67,11 +67,11 @@ def _is_strided(data: _Told) -> bool:
 
 
 def _is_object(data: _Told) -> bool:
-    return bool(data.value) and data.value not in {_SCRIPTED, _SYMBOL}
+    return bool(data.value) and data.value not in {SCRIPTED, _SYMBOL}
 
 
 def _is_scripted(data: _Told) -> bool:
-    return data.value == _SCRIPTED
+    return data.value == SCRIPTED
 
 
 def _is_script(data: _Told) -> bool:
@@ -132,8 +132,9 @@ VALUES = (
     Remedy(
         "unpacked",
         "An operator gets an object of TorchScript, as the packed weights of "
-        "torch.ao.quantization are. Leave such modules out of what is compiled, or quantize in a "
-        "way that is made for it (torchao, or PT2E with Inductor's quantizer).",
+        "torch.ao.quantization are (`quantize_dynamic`, `convert`). Call such a model as it is: "
+        "its layers run at their own speed. To compile it, quantize in a way that is made for "
+        "it (torchao, or PT2E with Inductor's quantizer).",
         when="packed weights",
         applies=_is_scripted,
         proof="https://docs.pytorch.org/ao/stable/pt2e_quantization/pt2e_quant_x86_inductor.html",

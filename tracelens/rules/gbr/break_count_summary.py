@@ -16,7 +16,7 @@ from tracelens.report import Finding, FindingData, Severity
 from tracelens.report.stories import Story, graph_break, layers_apart
 from tracelens.rules import Rule
 from tracelens.rules.gbr._site_rule import COMPILE_INNER, NEWER_VERSION, Line
-from tracelens.rules.gbr._values import VALUES, is_value, value_of
+from tracelens.rules.gbr._values import SCRIPTED, VALUES, is_value, value_of
 
 __all__ = ["BreakCountSummary"]
 
@@ -147,7 +147,7 @@ in user code at /home/ana/proj/model.py:39
         skipped = sum(site.skipped for group in ranked for site in group)
         lost = f"; {skipped} gave up a whole function" if skipped else ""
         only = ranked[0][0] if len(ranked) == 1 and ranked[0][0].family == "other" else None
-        reason = _cut(only.record.text).removesuffix(".") if only else ""
+        reason = (_packed(only) or _cut(only.record.text).removesuffix(".")) if only else ""
         package = user_code.package(only.line.file) if only else ""
         data = SummaryData(
             records=count,
@@ -179,6 +179,14 @@ in user code at /home/ana/proj/model.py:39
             advice=self.advise(data),
             data=data,
         )
+
+
+def _packed(site: BreakSite) -> str:
+    """Say that quantized weights are what no graph can hold; empty where it is something else."""
+    files = (site.record.file, *(frame.file for frame in site.stack))
+    layers = any("/torch/ao/nn/" in file.replace("\\", "/") for file in files)
+    is_quantized = layers and value_of(site) == SCRIPTED
+    return "no graph can hold the packed weights of a quantized layer" if is_quantized else ""
 
 
 def _listed(group: list[BreakSite]) -> str:

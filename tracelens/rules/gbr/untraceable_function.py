@@ -143,7 +143,8 @@ class UntraceableFunction(SiteRule):
             "call-outside",
             lambda data: (
                 f"Enter `{_manager(data)}` around the call of the compiled function, and not in it "
-                f"(at {user_code.short(data.entered.file, data.entered.line)})."
+                f"(at {user_code.short(data.entered.file, data.entered.line)}). Do the "
+                "same with its other `with` statements there: Dynamo tells of the first alone."
                 if data.entered
                 else f"Call {_shown(data)} before or after the compiled function."
             ),
