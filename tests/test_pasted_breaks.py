@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tracelens import Finding, Severity, analyze
+from tracelens import Finding, Severity, TracelensError, analyze
 
 TORCH = "/home/ana/venv/lib/python3.11/site-packages/torch"
 BREAK = (
@@ -178,3 +178,143 @@ def test_numbers_of_a_compilation_are_no_error(tmp_path: Path) -> None:
     )
     (found,) = told(tmp_path, metrics)
     assert found.code == "LOG001"
+
+
+FAILING_GUARD = (
+    "torch._dynamo hit config.cache_size_limit (8)\n"
+    "   function: 'forward' (/home/ana/proj/model.py:94)\n"
+    "   last reason: name 'Trunc' is not defined\n"
+)
+
+
+def test_a_guard_that_fails_itself_is_an_error_of_torchs(tmp_path: Path) -> None:
+    (found,) = told(tmp_path, FAILING_GUARD)
+    assert found.code == "RCP001"
+    assert "name 'Trunc' is not defined" in found.message
+    (advice,) = found.advice
+    assert advice.text.startswith("The guard itself fails")
+
+
+PARAMETER = (
+    "torch._dynamo hit config.recompile_limit (8)\n"
+    "   function: 'update' (/home/ana/proj/optimizer.py:62)\n"
+    "   last reason: 2/7: tensor 'SOURCE' size mismatch at index 1. expected 640, actual 8. Guard failed on a parameter, "
+    "consider using torch._dynamo.config.force_parameter_static_shapes = False to allow dynamism on parameters.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "helps"),
+    [("X[0]", True), ("weight", True), ("self._parameters['weight']", False), ("l.weight", False)],
+)
+def test_sizes_of_parameters_become_symbols_where_no_module_keeps_them(
+    tmp_path: Path, source: str, helps: bool
+) -> None:
+    (found,) = told(tmp_path, PARAMETER.replace("SOURCE", source))
+    settings = [one.setting for one in found.advice]
+    wanted = "torch._dynamo.config.force_parameter_static_shapes = False"
+    assert (wanted in settings) == helps
+
+
+BAR = (
+    f"{' ' * 190}[rank7]:W0618 02:36:28.277843 6175 site-packages/torch/_dynamo/convert_frame.py:964] [1/8] "
+    "torch._dynamo hit config.recompile_limit (8)                 | 8/625 [05:12<7:20:04, 42.80s/it]\n"
+    "[rank7]:W0618 02:36:28.277843 6175 site-packages/torch/_dynamo/convert_frame.py:964] [1/8]    function: 'forward' (/home/ana/proj/model.py:9)\n"
+    "[rank7]:W0618 02:36:28.277843 6175 site-packages/torch/_dynamo/convert_frame.py:964] [1/8]    last reason: 1/7: tensor 'x' size mismatch at index 1. expected 1131, actual 1129\n"
+)
+
+
+def test_a_limit_in_the_middle_of_a_progress_bar_keeps_its_function(tmp_path: Path) -> None:
+    (found,) = told(tmp_path, BAR)
+    assert (found.code, "`forward`" in found.title) == ("RCP001", True)
+
+
+QUOTED = {
+    "in a sentence": (
+        (
+            "The printed warning is wrong: `UserWarning: Unable to hit fast path of CUDAGraphs because of pending, uninvoked "
+            "backwards. Consider running with torch.no_grad()` and what it suggests does not work.\n"
+        ),
+        "CGR007",
+    ),
+    "behind a path that lost its beginning": (
+        (
+            ":\\app\\Lib\\site-packages\\torch\\_dynamo\\variables\\functions.py:1692: UserWarning: Dynamo detected a call to a "
+            "`functools.lru_cache`-wrapped function. Dynamo ignores the cache wrapper.\n"
+        ),
+        "LOG001",
+    ),
+    "in the repr of an object": (
+        (
+            "ExplainOutput(graphs=[GraphModule(), GraphModule()], graph_count=2, graph_break_count=1, break_reasons="
+            "[GraphCompileReason(reason='generic_jump TensorVariable()', user_stack=[<FrameSummary file /home/ana/proj/model.py, "
+            "line 6 in f>], graph_break=True)], op_count=6, ops_per_graph=[[<built-in function lt>]], out_guards=[\n"
+        ),
+        "GBR002",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", QUOTED)
+def test_a_message_is_read_where_it_is_quoted(tmp_path: Path, case: str) -> None:
+    text, code = QUOTED[case]
+    assert codes(tmp_path, text)[0] == code
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'warnings.warn("Unable to hit fast path of CUDAGraphs because of pending, uninvoked backwards.")\n',
+        '    raise RuntimeError(f"torch._dynamo hit config.recompile_limit ({limit})")\n',
+        "[1/120] loss 3.2\n[2/120] loss 3.1\n",
+        "pip says: a newer version of torch is there\n",
+        QUOTED["in a sentence"][0] + "and more of the text\n" * 12,
+    ],
+)
+def test_the_text_of_a_program_quotes_nothing(tmp_path: Path, text: str) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(text)
+    with pytest.raises(TracelensError, match="plain program output"):
+        analyze(str(log))
+
+
+@pytest.mark.parametrize("seconds", ["6.4824", "['6.0000', '0.4824']"])
+def test_a_table_of_times_by_itself_is_told_by_the_longest(tmp_path: Path, seconds: str) -> None:
+    table = (
+        "TorchDynamo compilation metrics:\n"
+        "Function                                                    Runtimes (s)\n"
+        "----------------------------------------------------------  --------------\n"
+        f"torch._dynamo.convert_frame._compile                        {seconds}\n"
+        "torch._dynamo.output_graph.OutputGraph.call_user_compiler   0.4595\n"
+    )
+    (found,) = told(tmp_path, table)
+    assert found.code == "LOG001"
+    assert "`_compile` 6.48 s, `OutputGraph.call_user_compiler` 0.46 s" in found.message
+
+
+MARKED = (
+    "I0123 20:39:08.545000 2426289 torch/fx/experimental/symbolic_shapes.py:3557] [0/0] create_symbol s0 = 4 for L['a'].size()[0] [2, 10] "
+    'at proj/model.py:6 in fn (_dynamo/variables/builder.py:2710 in <lambda>), for more info run with TORCHDYNAMO_EXTENDED_DEBUG_CREATE_SYMBOL="s0"\n'
+    "I0123 20:39:08.556000 2426289 torch/fx/experimental/symbolic_shapes.py:4857] [0/0] set_replacement s0 = 4 (range_refined_to_singleton) VR[4, 4]\n"
+    "I0123 20:39:08.557000 2426289 torch/fx/experimental/symbolic_shapes.py:5106] [0/0] eval Eq(s0, 4) [guard added] at proj/model.py:6 in fn "
+    '(_subclasses/fake_impls.py:785 in infer_size), for more info run with TORCHDYNAMO_EXTENDED_DEBUG_GUARD_ADDED="Eq(s0, 4)"\n'
+)
+REFUSED = (
+    "E0123 20:39:11.899000 2426289 torch/_guards.py:283] [0/0] Error while creating guard:\n"
+    "E0123 20:39:11.899000 2426289 torch/_guards.py:283] [0/0] Name: ''\n"
+    "E0123 20:39:11.899000 2426289 torch/_guards.py:283] [0/0]     Source: SOURCE\n"
+)
+
+
+@pytest.mark.parametrize(("source", "code"), [("shape_env", "DYN002"), ("local", "LOG001")])
+def test_a_mark_that_is_refused_is_told_where_the_error_is_cut_off(
+    tmp_path: Path, source: str, code: str
+) -> None:
+    first, *_ = told(tmp_path, MARKED + REFUSED.replace("SOURCE", source))
+    assert first.code == code
+
+
+def test_a_size_that_becomes_a_constant_was_not_marked_for_all_that_is_known(
+    tmp_path: Path,
+) -> None:
+    assert codes(tmp_path, MARKED) == ["LOG001"]

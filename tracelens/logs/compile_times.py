@@ -26,11 +26,15 @@ class CompileTimes(Log):
         r"|entire_frame)[\w.<>]{0,60}:\d)\w{1,60}(?:\.\w{1,60})?:\d+\.\d"
         r"|Compilation time \(from dynamo_timed\): \d"
     )
-    continues = re.compile(r"Function(?:, | {2,})Runtimes|-+ +-+$|[\w.<>]+(?:, | {2,})\d+\.\d{4}")
+    continues = re.compile(
+        r"Function(?:, | {2,})Runtimes|-+ +-+$|[\w.<>]+(?:, | {2,})(?:\[')?\d+\.\d{4}"
+    )
 
 
 #: What stands before and between the times.
-_MARKS = re.compile(r"[,:)]")
+_MARKS = re.compile(r"[],:)'\[]")
+#: The modules before the name of a function, as a version of 2023 has them.
+_MODULES = re.compile(r"\btorch\.(?:[a-z_]\w*\.){1,12}(?=\w)")
 
 
 def _split(texts: list[str]) -> list[str]:
@@ -40,7 +44,7 @@ def _split(texts: list[str]) -> list[str]:
 class Phase(Record):
     """One phase, and the seconds of each of its runs."""
 
-    name: Stripped
+    name: Annotated[Stripped, BeforeValidator(lambda text: _MODULES.sub("", text))]
     seconds: Annotated[tuple[float, ...], BeforeValidator(_split)]
 
     @property

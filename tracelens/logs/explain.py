@@ -30,12 +30,22 @@ __all__ = [
 ]
 
 
+#: What Python prints of the object itself, and its numbers in the form of its own text.
+_PRINTED = re.compile(
+    r"ExplainOutput\(graphs=[^\n]{0,20000}?graph_count=(?P<graphs>\d{1,6}), "
+    r"graph_break_count=(?P<breaks>-?\d{1,6}), break_reasons="
+    r"(?:\[\]|(?P<reasons>\[GraphCompileReason\([^\n]*?\)\](?=, op_count=|$)))"
+    r"(?:, op_count=(?P<ops>\d{1,6}))?"
+)
+_COUNTS = "Graph Count: {graphs}\nGraph Break Count: {breaks}\nOp Count: {ops}"
+
+
 class Explain(Log):
     """``ExplainOutput``."""
 
     name = "explain"
     switch = "print(torch._dynamo.explain(model)(*inputs))"
-    marks = ("Graph Count: ", "GraphCompileReason(", "[GraphCompileReason(")
+    marks = ("Graph Count: ", "GraphCompileReason(", "[GraphCompileReason(", "ExplainOutput(")
     begins = re.compile(
         r"(?:\(')?Dynamo produced \d{1,6} graphs,? ?with -?\d{1,6} graph break"
         r"|Break Reasons:$| {0,8}Break Reason \d{1,6}:$"
@@ -56,6 +66,9 @@ class Explain(Log):
         """
         from tracelens.logs._payloads import moved  # noqa: PLC0415 -- it reads all kinds
 
+        if found := _PRINTED.match(text):
+            text = found["reasons"] or _COUNTS.format(**found.groupdict("0"))
+            return tuple(moved(record, lambda _: 0) for record in cls.parse(text))
         printed = text.startswith("('")  # torch 2.0 returned a tuple, which Python prints in a line
         said = text[2:].partition("', [")[0].replace("\\n", "\n") if printed else text
         records = super().parse(said)

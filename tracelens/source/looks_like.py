@@ -57,7 +57,7 @@ _BINARY = (
 _BINARIES = [(re.compile(pattern), Look(what, hint)) for pattern, what, hint in _BINARY]
 
 _HTML = re.compile(r"\s*<(?:!doctype html|!--|html|head|body)\b", re.IGNORECASE)
-_JSON = re.compile(r"\s*(?:\{\s*[\"}]|\[\s*[\[{\"\]\d])")
+_JSON = re.compile(r"\s*(?:\{\s*[\"}]|\[\s*(?:[\[{\"\]]|-?\d[\d.]{0,30}\s*[,\]]))")
 _IMPORT = re.compile(r"^(?:import|from) torch\b", re.MULTILINE)
 
 

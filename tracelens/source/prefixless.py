@@ -18,6 +18,7 @@ from tracelens.source.closing import own
 from tracelens.source.excerpts import hand_over_excerpts
 from tracelens.source.kinds import TELLING, Kinds
 from tracelens.source.prefixes import undressed
+from tracelens.source.quoted import hand_over_quoted
 from tracelens.source.watch import MAX_BRIEF, Watch
 
 __all__ = ["hand_over_left"]
@@ -144,6 +145,8 @@ def hand_over_left(watch: Watch, kinds: Kinds, name: str, lines: int, evidence: 
     hand_over_excerpts(watch, name, lines, evidence)
     if watch.orphans and FAILURES not in evidence.kinds:
         _hand_over_messages(watch, kinds, name, lines, evidence)
+    if lines <= MAX_BRIEF and not (evidence.kinds or evidence.known or evidence.unread):
+        hand_over_quoted(watch, kinds, name, evidence)
 
 
 def _hand_over_messages(

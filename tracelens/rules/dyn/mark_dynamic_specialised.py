@@ -10,10 +10,10 @@ from tracelens.evidence import Place, Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.failures import Failure as Ending
 from tracelens.logs._stack import StackFrame
-from tracelens.logs.compile_errors import Failure
+from tracelens.logs.compile_errors import Failure, LogError
 from tracelens.logs.dynamic import CreateSymbol, GuardAdded, Replaced, Specialized
 from tracelens.remedies import Remedy
-from tracelens.report import EvidenceLine, Finding, FindingData, Severity, Where
+from tracelens.report import Confidence, EvidenceLine, Finding, FindingData, Severity, Where
 from tracelens.rules import Rule
 from tracelens.words import few
 
@@ -171,6 +171,7 @@ class MarkDynamicSpecialised(Rule):
         guards: Table[GuardAdded],
         replaced: Table[Replaced],
         endings: Table[Ending],
+        errors: Table[LogError],
     ) -> Iterator[Finding]:
         """Yield one finding per dimension; a chain of exceptions names it more than once."""
         told = endings.where(lambda one: one.cause == "constraint")
@@ -189,6 +190,37 @@ class MarkDynamicSpecialised(Rule):
             yield self._finding(source, value, events, condition, ended=died)
         if not groups:
             yield from map(self._pasted, told)
+        if not (groups or len(told)) and any(map(_is_of_shapes, errors)):
+            yield from self._cut_off(symbols, guards, replaced)
+
+    def _cut_off(
+        self, symbols: Table[CreateSymbol], guards: Table[GuardAdded], replaced: Table[Replaced]
+    ) -> Iterator[Finding]:
+        """Yield what became a constant where torch's error about it is cut off.
+
+        It is the only size that did; of several nobody knows which one was marked.
+        """
+        fixed = {row.record.symbol: row for row in replaced if row.record.target.isdecimal()}
+        marked = [row.record for row in symbols if row.record.symbol in fixed]
+        if len({one.source for one in marked}) != 1:
+            return
+        source, seen = marked[0].source.strip(), fixed[marked[0].symbol]
+        value = seen.record.target
+        condition = _condition(marked[0].source, value, symbols, guards, replaced)
+        line = _cause([], condition)
+        by = f", because of `{line.code}`" if line and line.code else ""
+        yield self.finding(
+            source,
+            line.code if line else "",
+            title=f"`{source}` was marked dynamic, and the code specializes it to {value}{by}",
+            message=f"Torch could not make the guards on sizes, and `{source}` became {value} "
+            "before: the rest of its message, which is not in the log, says so.",
+            confidence=Confidence.MEDIUM,
+            where=user_code.where(line),
+            evidence=[seen.quote(), *([condition.quote("the condition")] if condition else [])],
+            advice=self.advise(MarkedData(source=source, value=value)),
+            data=MarkedData(source=source, value=value),
+        )
 
     def _pasted(self, seen: Seen[Ending]) -> Finding:
         """Return the finding of an error that came in a program's own words, or cut."""
@@ -259,6 +291,10 @@ class MarkDynamicSpecialised(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _is_of_shapes(seen: Seen[LogError]) -> bool:
+    return seen.record.title.startswith("Error while creating guard") and "shape_env" in seen.text
 
 
 def _cause(

@@ -5,6 +5,7 @@ Where the log has the recompiles, the rules about the causes say more, and say i
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from tracelens.dynamo.user_code import is_torch_wrapper
@@ -27,6 +28,9 @@ def _about(id: str, text: str, cause: str, *codes: str) -> Remedy:  # noqa: A002
         proof=f"tests/advice/{cause}/{id}.py",
     )
 
+
+#: How a reason names a parameter that a module holds.
+_OF_MODULE = re.compile(r"self\b|_parameters|_modules|\.(?:weight|bias)\b")
 
 BY_CAUSE = (
     _about(
@@ -68,6 +72,27 @@ BY_CAUSE = (
     ),
     _about("stack", "Stack the items in one tensor, whose size can be a symbol.", "RCP017"),
     _about("compile-around", "Compile the model around the layers that share it.", "RCP018"),
+    Remedy(
+        "parameter-symbols",
+        "Let sizes of parameters become symbols.",
+        when="RCP018 is the cause, and the parameter is an argument or an item of one: no module "
+        "that keeps its sizes is in the way",
+        applies=lambda data: data.cause == "RCP018" and _OF_MODULE.search(data.source) is None,
+        setting="torch._dynamo.config.force_parameter_static_shapes = False",
+        since="2.1",
+        basis="tested",
+        proof="tests/advice/RCP018/parameter-symbols.py",
+    ),
+    Remedy(
+        "newer-torch",
+        "The guard itself fails in every call, which is an error of torch's: update it, or report "
+        "it with the log of TORCH_LOGS=recompiles_verbose. A higher limit does not help.",
+        when="the code of a guard names what does not exist",
+        applies=lambda data: data.cause == "RCP021" and "is not defined" in data.source,
+        code="python -m pip install -U torch",
+        basis="untestable",
+        proof="an error of torch that later versions do not have",
+    ),
     Remedy(
         "tensor-lr",
         "Keep the learning rate in a tensor: `lr=torch.tensor(1e-3)`.",

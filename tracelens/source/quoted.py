@@ -1,0 +1,73 @@
+"""Read a message of torch's that is quoted within a line: in a sentence, or behind what is lost.
+
+Only where nothing else in a few lines was recognised: who asks about a warning quotes it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tracelens.evidence import Evidence, Place
+from tracelens.logs import Log, Record, believed
+from tracelens.logs.torch_log import Site
+from tracelens.source.closing import own
+from tracelens.source.kinds import TELLING, Kinds
+from tracelens.source.watch import Watch
+
+__all__ = ["hand_over_quoted"]
+
+#: Lines that are not empty of such a text, and places in a line at which a message may begin.
+MAX_LINES, MAX_PLACES = 12, 60
+#: What stands before a quotation: a mark of one, a colon, what opens an argument.
+_BEFORE = re.compile(r"[`\"'\u201c\u2018(\[=>]|: ")
+#: What ends it, by how it began.
+_ENDS = {"`": re.compile(r"`(?=[\s.,;:)]|$)"), "\u201c": re.compile("\u201d")}
+#: A line of a program's text, which has the message and did not print it.
+_CODE = re.compile(
+    r"\s*(?:[+-]\s*)?(?:def|class|import|from|return|raise|assert|if|elif|with|for)\b[^:]{0,200}[:(]"
+    r"|\s*(?:[+-]\s*)?(?:[\w.]{1,60}\(|[fr]?\")"
+)
+
+
+class _Quoted(NamedTuple):
+    log: type[Log]
+    text: str
+    records: tuple[Record, ...]
+
+
+def hand_over_quoted(watch: Watch, kinds: Kinds, name: str, evidence: Evidence) -> None:
+    """Add what is quoted in the few lines of the input ``name`` in which nothing else is known."""
+    lines = [(number, raw.decode("utf-8", "replace").rstrip()) for number, raw in watch.brief]
+    if sum(bool(line) for _, line in lines) > MAX_LINES:
+        return
+    for number, line in lines:
+        found = None if _CODE.match(line) else next(_quoted(kinds, line), None)
+        if found is not None:
+            place = Place(name, number)
+            evidence.add(found.log, found.text, place, lines=1, records=found.records)
+
+
+def _quoted(kinds: Kinds, line: str) -> Iterator[_Quoted]:
+    for _, before in zip(range(MAX_PLACES), _BEFORE.finditer(line), strict=False):
+        text = line[before.end() :]
+        end = _ENDS[before[0]].search(text) if before[0] in _ENDS else None
+        text = text[: end.start()] if end else text
+        log = _kind(kinds, text)
+        if log is None:
+            continue
+        _, records = own(log, [text])
+        if records and believed(log, records):
+            yield _Quoted(log, text, records)
+
+
+def _kind(kinds: Kinds, text: str) -> type[Log] | None:
+    """Return the kind of a message that only torch prints, as far as its beginning tells."""
+    if len(text) < TELLING:
+        return None
+    if any(len(mark) >= TELLING and text.startswith(mark) for mark in kinds.messages):
+        return kinds.of_record(Site(), text)
+    if text.startswith("GraphCompileReason("):
+        return kinds.of_line(text.encode())
+    return kinds.of_text(text)
