@@ -86,3 +86,13 @@ def test_convolutions_of_one_channel_each_are_told(
     rest = op("aten::mm", 0.0, 1_000.0 - us)
     note = found(tmp_path, in_turn([one, rest] * 5), record_shapes=1)["TRC030"].harmless or ""
     assert ("convolutions with one channel for each filter take" in note) is told
+
+
+@pytest.mark.parametrize("biased", [True, False])
+def test_what_is_joined_counts_beside_biases(tmp_path: Path, biased: bool) -> None:
+    bias = [op("aten::copy_", 0.0, 40.0)] if biased else []
+    finding = found(
+        tmp_path, in_turn([op("aten::cat", 0.0, 500.0), *bias, op("aten::addmm", 0.0, 400.0)] * 10)
+    )["TRC014"]
+    assert finding.data["ms"] == pytest.approx(5.0)
+    assert [each.id for each in finding.advice] == ["preallocate"]

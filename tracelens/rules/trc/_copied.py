@@ -10,7 +10,7 @@ from tracelens.traces.measured import KernelWork
 from tracelens.traces.sequences import KernelSequence
 from tracelens.words import length
 
-__all__ = ["biases", "converted", "largest", "made_contiguous"]
+__all__ = ["COPY", "biases", "converted", "largest", "made_contiguous"]
 
 COPY = "aten::copy_"
 #: What a call of an operator copies with, and what begins a product by copying its bias.
