@@ -339,7 +339,8 @@ def test_a_forward_pass_in_a_backward_node_is_told(
         events.append(op("aten::linear", start, 3_000))
         events.append(op(f"autograd::engine::evaluate_function: {node}", start + 3_000, 7_000))
         events.append(op(node, start + 3_005, 6_990))
-        events.append(op(inside, start + 3_010, 3_000))
+        events.append(op("aten::addmm", start + 3_010, 1_500))
+        events.append(op(inside, start + 4_510, 1_500))
         events.append(op("aten::mm", start + 6_020, 3_900))
     note = found(tmp_path, events)["TRC030"].harmless or ""
     assert ("checkpointing computes for 30 % of it" in note) is told
@@ -545,3 +546,34 @@ def test_one_batch_that_is_waited_for_is_no_starvation(
     finding = found(tmp_path, events, **A100)["TRC013"]
     assert [each.id for each in finding.advice] == advice
     assert finding.title.startswith("one batch of 21 is waited for 1 s") is ("later" in advice)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "size", "told"), [(21, 200_000, True), (20, 200_000, False), (21, 4, False)]
+)
+def test_work_on_results_of_the_gpu_belongs_there(
+    tmp_path: Path, tokens: int, size: int, told: bool
+) -> None:
+    """Each is copied to the host, and a line works on it for 3 ms; after the last nothing runs."""
+    events: list[Json] = []
+    for number in range(tokens):
+        at = 10_000.0 * number
+        args = {"args": {"correlation": number + 1}}
+        events.append(launch(at, 2.0) | args)
+        events.append(kernel(GEMM, at + 5, 6_000) | args)
+        events.append(copy("Memcpy DtoH (Device -> Pageable)", at + 6_005, 40, size))
+        events.append(span("python_function", "sampler.py(33): sample", at + 6_100, 3_850))
+    finding = found(tmp_path, events, with_stack=1, **A100)["TRC024"]
+    assert finding.where is not None
+    assert finding.where.line == 33
+    assert (finding.advice[0].id == "on-results") is told
+
+
+@pytest.mark.parametrize(("name", "told"), [("recv", False), ("send", False), ("allreduce", True)])
+def test_a_receive_that_waits_says_nothing_about_the_link(
+    tmp_path: Path, name: str, told: bool
+) -> None:
+    """60 MB in 10 ms between 4 ranks."""
+    sizes = {"In msg nelems": 30_000_000, "Out msg nelems": 30_000_000, "Group size": 4}
+    events = [collective(name, 10_000 + 11_000 * at, 10_000, **sizes) for at in range(10)]
+    assert ("TRC027" in found(tmp_path, [kernel(GEMM, 0, 9_000), *events], **A100)) is told

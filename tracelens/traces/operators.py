@@ -199,6 +199,8 @@ class Operators:
         self.compiling, self.loading, self.working = Intervals(), Intervals(), Intervals()
         #: What of the forward pass runs in nodes of the backward pass, in the list in hand.
         self.again: list[tuple[Name, Complete]] = []
+        #: The last node of each thread.
+        self._nodes: dict[tuple[Id, Id], Complete] = {}
         self._names = names
         self._number = 0
 
@@ -281,14 +283,23 @@ class Operators:
 
     def _occupy(self, event: Complete, name: Name, fresh: int, around: int) -> None:
         """Remember when the program compiled, waited for data, or worked, in this order."""
-        if fresh & _FORWARD and around & _NODE:
-            self.again.append((name, event))
+        if fresh & _NODE:
+            self._nodes[event.pid, event.tid] = event
+        elif fresh & _FORWARD and around & _NODE:
+            self._again(name, event)
         if fresh & _COMPILE:
             self.compiling.add(event.ts, event.ts + event.dur)
         elif fresh & _LOADING and not around & _COMPILE:
             self.loading.add(event.ts, event.ts + event.dur)
         elif fresh & _WORK and not around & (_COMPILE | _LOADING | _WORK):
             self.working.add(event.ts, event.ts + event.dur)
+
+    def _again(self, name: Name, event: Complete) -> None:
+        """Remember a forward pass in a node: it comes before what the node computes itself."""
+        node = self._nodes.get((event.pid, event.tid), event)
+        us = event.ts + event.dur - node.ts
+        whole = Complete(event.name, node.ts, us, event.cat, event.pid, event.tid)
+        self.again.append((name, whole))
 
     def _step(self, event: Complete) -> Tally | None:
         if len(self.steps) >= MAX_STEPS:

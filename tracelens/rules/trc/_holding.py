@@ -34,6 +34,8 @@ class Holding(FindingData):
     pinned: bool = False
     #: The function written in C that takes the time, as far as it is known.
     called: str = ""
+    #: Whether results are copied to the host about as often as it holds the device up.
+    results: bool = False
 
 
 def _workers(data: Holding) -> str:
@@ -55,6 +57,17 @@ def _lock(data: Holding) -> str:
 
 
 REMEDIES = (
+    Remedy(
+        id="on-results",
+        text="If it works on results that were copied to the host (the choice of the next token, "
+        "metrics, masks): compute that on the device, and copy less.",
+        code="token = torch.multinomial(probs, 1)  # on the device that computed them",
+        when="results are copied to the host as often as a line of the program holds the device up",
+        applies=lambda data: (
+            data.results and data.work == Work.OWN and bool(data.frame) and not data.called
+        ),
+        proof=_TUNING,
+    ),
     Remedy(
         id="workers",
         text=_workers,

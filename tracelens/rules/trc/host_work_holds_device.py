@@ -15,7 +15,7 @@ from tracelens.rules import Rule
 from tracelens.rules.trc._holding import BACKWARD, GARBAGE, REMEDIES, WAITS, Holding
 from tracelens.traces.host_work import Work, work_of
 from tracelens.traces.measured import Step, Window
-from tracelens.traces.rows import BetweenOperators, HeldBy, MemoryTraffic, Timeline
+from tracelens.traces.rows import BetweenOperators, CopyTime, HeldBy, MemoryTraffic, Timeline
 from tracelens.traces.taking import Taking
 from tracelens.traces.views import View, generated, stories, views, where_of
 from tracelens.words import length, percent, plural, share_of
@@ -43,6 +43,14 @@ BEFORE = 1.3
 _COMPREHENSION = re.compile(r"<(?:\w+comp|genexpr|lambda)>$")
 #: Share of the idle time that one line explains.
 MAIN = 0.5
+#: Gaps from which on they may follow from results that are copied to the host, and bytes of one:
+#: fewer are a loss that is read.
+MANY_RESULTS = 20
+RESULT_BYTES = 1024
+
+
+def _results(row: CopyTime) -> bool:
+    return row.direction == "DtoH" and (row.bytes or 0) >= RESULT_BYTES * row.n
 
 
 class HostWorkHoldsDevice(Rule):
@@ -94,6 +102,7 @@ class HostWorkHoldsDevice(Rule):
         traffic: Table[MemoryTraffic],
         calls: Table[RuntimeCall],
         frames: Table[PythonFunction],
+        copies: Table[CopyTime],
     ) -> Iterator[Finding]:
         """Yield one finding per line or operator that holds the device up for long."""
         for window in windows:
@@ -113,11 +122,13 @@ class HostWorkHoldsDevice(Rule):
                     sums[place][0] += row.ms * part * keep
                     sums[place][1] += row.count
                     inside[place] = max(inside.get(place, row), row, key=lambda each: each.ms)
+            read = sum(r.record.n for r in copies.within(view.source) if _results(r.record))
             longest = sorted(sums.items(), key=lambda pair: (-pair[1][0], pair[0]))
             for place, (ms, gaps) in longest[:MOST]:
                 long = bool(place[0]) or ms >= MIN_OPERATOR_MS * gaps
                 if long and ms >= max(MIN_MS, MIN_SHARE * view.window_ms):
-                    yield self._finding(view, place, inside[place], ms, int(gaps))
+                    times = ms, int(gaps), MANY_RESULTS <= gaps <= read
+                    yield self._finding(view, place, inside[place], times)
 
     def _on_cpu(
         self,
@@ -285,9 +296,9 @@ class HostWorkHoldsDevice(Rule):
         return stories(["capture"], finding)
 
     def _finding(
-        self, view: View, place: tuple[str, str], longest: HeldBy, ms: float, gaps: int
+        self, view: View, place: tuple[str, str], longest: HeldBy, times: tuple[float, int, bool]
     ) -> Finding:
-        frame, operator = place
+        (frame, operator), (ms, gaps, results) = place, times
         late = max(view.late_ms, ms)
         data = Holding(
             frame=frame,
@@ -297,6 +308,7 @@ class HostWorkHoldsDevice(Rule):
             of_ms=view.window_ms,
             of_late=ms / late,
             work=_work(frame, longest.operator, longest.frame),
+            results=results,
         )
         share = ms / view.window_ms
         where = where_of(frame) if frame else None

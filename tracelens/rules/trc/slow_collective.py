@@ -24,6 +24,8 @@ MIN_BYTES = 1 << 20
 #: Share of the link below which something is wrong, and of the time that runs alone.
 LOW = 0.1
 MIN_SHARE = 0.05
+#: These wait for what the other rank computes first: their time says nothing about the link.
+_PAIRED = frozenset({"send", "recv", "sendrecv"})
 #: Ranks that share a node, at most; a larger group crosses the network.
 NODE = 8
 MAX_TOLD = 3
@@ -62,7 +64,7 @@ class SlowCollective(Rule):
         {"ph": "X", "cat": "kernel", "name": "ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*, unsigned long, ncclWork*)", "pid": 0, "tid": 40, "ts": 100.0, "dur": 2636.0, "args": {"Collective name": "allreduce", "In msg nelems": 6637568, "Group size": 2, "dtype": "Float"}}
 
     ## When it is harmless
-    Messages below 1 MB are limited by latency. Groups of more than 8 ranks cross a network whose rate
+    Messages below 1 MB are limited by latency, and a receive waits for what the sender computes first. Groups of more than 8 ranks cross a network whose rate
     is not known, and what a collective waits for another rank counts as its own time here. Of eight
     collectives and more a rank must come last more often than by chance. Where the moments of ranks
     cannot be compared, one is named if it is idle while all others are in collectives.
@@ -144,6 +146,7 @@ class SlowCollective(Rule):
                 and 1 < (row.record.group or 0) <= NODE
                 and row.record.bus_gbs is not None
                 and row.record.bus_gbs < LOW * rate
+                and row.record.name not in _PAIRED
             ]
             exposed = sum(row.record.exposed_ms for row in slow)
             if slow and exposed >= MIN_SHARE * view.run.window.record.ms:
