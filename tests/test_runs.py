@@ -48,14 +48,19 @@ def log(path: Path, *, pid: int, clock: str = "10:00:00.000000") -> Path:
     return path
 
 
-def trace(path: Path, *, pid: int, ranks: int | None = None) -> Path:
-    """Write a trace of one operator, begun at 20 November 2026, 10:00:05 UTC."""
+def trace(
+    path: Path, *, pid: int, ranks: int | None = None, rank: int | None = None, late: float = 0.0
+) -> Path:
+    """Write a trace of one operator, begun at 20 November 2026, 10:00:05 UTC, or later."""
     event = {
-        "ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": pid, "tid": pid, "ts": 5e6, "dur": 9,
+        "ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": pid, "tid": pid,
+        "ts": 5e6 + late * 1e6, "dur": 9,
     }  # fmt: skip
     told: dict[str, Any] = {"schemaVersion": 1, "baseTimeNanoseconds": 1795168800 * 10**9}
     if ranks is not None:
-        told["distributedInfo"] = {"world_size": ranks}
+        told["distributedInfo"] = {"backend": "gloo", "rank": rank, "world_size": ranks}
+        if rank is None:
+            del told["distributedInfo"]["rank"]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(told | {"traceEvents": [event]}), encoding="utf-8")
     return path
@@ -191,6 +196,18 @@ def test_traces_of_hosts_and_processes_are_ranks_when_they_end_together(tmp_path
     for pid, stamp in ((31, 1795168800), (32, 1795168803), (33, 1795170000)):
         trace(tmp_path / f"node7_{pid}.{stamp}000000000.pt.trace.json", pid=pid)
     assert sorted(len(files) for files in runs(tmp_path).values()) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("rank", "ranks", "late", "together"),
+    [(1, 2, 1.0, True), (0, 2, 1.0, False), (1, 2, 3600.0, False), (None, 2, 1.0, False)],
+)
+def test_traces_that_say_their_rank_need_no_names(
+    rank: int | None, ranks: int, late: float, together: bool, tmp_path: Path
+) -> None:
+    first = trace(tmp_path / "left.json", pid=11, ranks=ranks, rank=0)
+    other = trace(tmp_path / "right.json", pid=12, ranks=ranks, rank=rank, late=late)
+    assert (len(runs(first, other)) == 1) is together
 
 
 def test_a_trace_that_says_it_is_alone_is_no_rank(tmp_path: Path) -> None:

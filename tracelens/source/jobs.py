@@ -1,4 +1,4 @@
-"""Which files of one folder are of the ranks of one job, by their names and when they began."""
+"""Which files of one folder are of ranks of one job, by names, by what they say, and by times."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _HOST_TRACE = re.compile(r"^(?P<host>.+)_(?P<pid>\d+)\.(?P<stamp>\d{10,20})(?:\.
 
 
 def jobs_of(probes: Sequence[Probe]) -> list[list[str]]:
-    """Return the files of ranks that are of one job: named alike, and begun together."""
+    """Return the files of ranks of one job: alike in name, or as they say, and begun together."""
     named: defaultdict[tuple[str, ...], _Job] = defaultdict(list)
     for one in probes:
         if (key := _template(one)) is not None:
             named[key[0]].append((key[1], key[2], one))
     out = []
     for (what, *_), files in named.items():
-        skew = MAX_TRACE_SKEW if what == "host" else MAX_SKEW
+        skew = MAX_SKEW if what == "rank" else MAX_TRACE_SKEW
         jobs = _begun_together(files, skew)
         if what == "rank" and files[0][2].kind == "structured":
             jobs = _with_first_rank(jobs)
@@ -52,7 +52,8 @@ def _template(one: Probe) -> tuple[tuple[str, ...], str, float | None] | None:
         seconds = float(f"{host['stamp'][:10]}.{host['stamp'][10:] or 0}")
         return ("host",), f"{host['host']}_{host['pid']}", seconds
     if (match := _RANK.match(name)) is None:
-        return None
+        told = one.rank is not None and one.start is not None
+        return (("told", str(one.world)), str(one.rank), one.start) if told else None
     rest = _UNIQUE.sub("", match["rest"] or "").removesuffix(".gz")
     return ("rank", one.kind, match["head"], re.sub(r"\d+", "#", rest)), match["rank"], one.start
 

@@ -30,6 +30,7 @@ _HOST = re.compile(
 )
 _BASE = re.compile(rb'"baseTimeNanoseconds": ?(\d{1,19})')
 _WORLD = re.compile(rb'"world_size": ?(\d{1,9})')
+_RANK = re.compile(rb'"distributedInfo": ?\{[^{}\[\]]{0,400}?"rank": ?(\d{1,9})\b')
 #: Microseconds since 1970 are more than this, microseconds of a trace's own clock are less.
 _EPOCH_US = 1e15
 
@@ -42,8 +43,9 @@ class Probe(msgspec.Struct, frozen=True):
     pids: frozenset[str] = frozenset()
     #: Seconds since the start of the year, by the clock of the log or, for a trace, in UTC.
     start: float | None = None
-    #: The processes of the job, where a trace says so.
+    #: The processes of the job, and which of them this is, where a trace says so.
     world: int | None = None
+    rank: int | None = None
 
 
 def probe(path: str) -> Probe:
@@ -70,13 +72,21 @@ def probe(path: str) -> Probe:
 
 
 def _trace(path: str, text: bytes) -> Probe:
-    host, base, world = _HOST.search(text), _BASE.search(text), _WORLD.search(text)
+    host, base = _HOST.search(text), _BASE.search(text)
+    world, rank = _WORLD.search(text), _RANK.search(text)
     pids = frozenset({host["pid"].decode()} if host else ())
     us = float(host["us"]) if host else 0.0
     if base and us < _EPOCH_US:
         us += int(base[1]) / 1e3
     start = _in_year(us / 1e6) if us > _EPOCH_US else None
-    return Probe(path, "trace", pids, start, int(world[1]) if world else None)
+    return Probe(
+        path,
+        "trace",
+        pids,
+        start,
+        int(world[1]) if world else None,
+        int(rank[1]) if rank else None,
+    )
 
 
 def _in_year(seconds: float) -> float:
