@@ -318,3 +318,23 @@ def test_a_size_that_becomes_a_constant_was_not_marked_for_all_that_is_known(
     tmp_path: Path,
 ) -> None:
     assert codes(tmp_path, MARKED) == ["LOG001"]
+
+
+def test_a_range_that_is_not_known_is_noise(tmp_path: Path) -> None:
+    head = "W0321 17:39:16.973000 13962 torch/fx/experimental/symbolic_shapes.py:4449] [0/0]"
+    note = f"{head} z5 is not in var_ranges, defaulting to unknown range.\n"
+    (found,) = told(tmp_path, note * 2)
+    assert (found.code, "harmless" in found.message) == ("LOG001", True)
+    (found,) = told(tmp_path, note + MARKED)
+    assert "harmless" not in found.message
+
+
+def test_a_branch_that_is_not_shown_has_advice_for_both_kinds(tmp_path: Path) -> None:
+    reason = "GraphCompileReason(reason='generic_jump TensorVariable()', user_stack=[<FrameSummary file FILE, line 6 in f>], graph_break=True)\n"
+    (found,) = told(tmp_path, reason.replace("FILE", "/home/ana/proj/model.py"))
+    assert found.code == "GBR002"
+    assert "torch.where" in found.advice[0].text
+    assert "torch.cond" in found.advice[0].text
+    library = reason.replace("FILE", "/home/ana/venv/lib/python3.11/site-packages/timm/layers.py")
+    first, *_ = told(tmp_path, library)
+    assert not any("torch.where" in one.text for one in first.advice)

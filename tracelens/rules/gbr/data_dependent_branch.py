@@ -168,6 +168,14 @@ class DataDependentBranch(SiteRule):
             proof="tests/advice/GBR002/may-raise-in-graph.py",
         ),
         Remedy(
+            "select-unseen",
+            "Where the branch computes, compute both sides and select with `torch.where`, or make "
+            "both of them functions and let `torch.cond` choose.",
+            when="the log does not show the line, and it is in no package",
+            applies=lambda data: not (data.code or data.package),
+            proof="https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0170.html",
+        ),
+        Remedy(
             "check-outside",
             "Check the value before the compiled function is called, or after.",
             when="code of your own",

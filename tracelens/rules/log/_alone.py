@@ -114,8 +114,10 @@ def _dynamic(rows: list[Seen[Record]]) -> str:
 def _guarded(rows: list[Seen[Record]]) -> About | None:
     """Return what conditions on sizes the lines tell of."""
     from tracelens.logs.dynamic import CreateSymbol, GuardAdded, Replaced  # noqa: PLC0415
-    from tracelens.rules.log._sizes import about  # noqa: PLC0415 -- of few logs
+    from tracelens.rules.log._sizes import about, noted  # noqa: PLC0415 -- of few logs
 
+    if noted_alone := noted(row.text for row in rows):
+        return noted_alone
     records = [row.record for row in rows]
     sources = {one.symbol: one.source.strip() for one in records if isinstance(one, CreateSymbol)}
     return about((one for one in records if isinstance(one, GuardAdded | Replaced)), sources)

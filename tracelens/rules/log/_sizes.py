@@ -10,10 +10,12 @@ from tracelens.dynamo import user_code
 from tracelens.logs.dynamic import GuardAdded, Replaced
 from tracelens.words import and_more
 
-__all__ = ["About", "about"]
+__all__ = ["About", "about", "noted"]
 
 #: A condition that leaves a symbol one value.
 _ONE_VALUE = re.compile(r"(?:Eq\((?:([su]\w+), (\d+)|(\d+), ([su]\w+))\)|([su]\d+) == (\d+))$")
+#: What torch 2.4 prints of each index whose range it did not keep.
+_NO_RANGE = re.compile(r"\w{1,20} is not in var_ranges, defaulting to unknown range")
 #: How symbols begin whose number only data tells.
 UNBACKED = "u"
 #: Things of a sort that are told one by one.
@@ -54,6 +56,17 @@ def about(
     if conditions:
         return _conditions(conditions)
     return _assertions(asserted) if asserted else None
+
+
+def noted(texts: Iterable[str]) -> About | None:
+    """Return what lines are that only note a range which is not known; None where any is another."""
+    if not all(_NO_RANGE.match(text) for text in texts):
+        return None
+    return About(
+        "a note of torch's that ranges of indices are not known",
+        "It is harmless: Inductor takes any value for possible, and goes on.",
+        "Ignore it, or update torch: 2.6 and later do not print it (pip install -U torch).",
+    )
 
 
 def _where(one: GuardAdded) -> str:
