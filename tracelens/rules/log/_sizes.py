@@ -59,7 +59,7 @@ def about(
 
 
 def noted(texts: Iterable[str]) -> About | None:
-    """Return what lines are that only note a range which is not known; None where any is another."""
+    """Return what lines are that only note that a range is not known; None with any other."""
     if not all(_NO_RANGE.match(text) for text in texts):
         return None
     return About(
