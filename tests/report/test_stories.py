@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tracelens.report import Cost, Finding, Severity
+from tracelens.report import Cost, EvidenceLine, Finding, Severity
 from tracelens.report.stories import Story, told_once
 
 
@@ -82,6 +82,18 @@ def test_equals_are_told_by_the_first_of_them() -> None:
         [one("AAA001", Severity.INFO), one("BBB001")], {"AAA001": both, "BBB001": both}
     )
     assert explained(told) == {"AAA001": "BBB001-1", "BBB001": None}
+
+
+def test_equals_as_bad_as_each_other_are_told_by_the_one_that_is_met_first() -> None:
+    """A break behind another one is seen only since that one is there, however much it costs."""
+    both = Telling(causes=[BREAK], follows=[BREAK])
+    dear = Cost(ms=61_000, basis="estimated")
+    later = one("AAA001", cost=dear, evidence=(EvidenceLine(input="a", line=900, text="78"),))
+    first = one("BBB001", evidence=(EvidenceLine(input="a", line=1, text="37"),))
+    tellers = {"AAA001": both, "BBB001": both}
+    assert explained(told_once([later, first], tellers)) == {"AAA001": "BBB001-1", "BBB001": None}
+    worse = later.model_copy(update={"severity": Severity.ERROR})
+    assert explained(told_once([worse, first], tellers)) == {"AAA001": None, "BBB001": "AAA001-1"}
 
 
 def test_whoever_only_causes_comes_before_whoever_also_follows() -> None:

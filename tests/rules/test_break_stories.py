@@ -177,3 +177,33 @@ def test_what_keeps_a_size_depends_on_the_operator(
     )
     found = ids(broken(tmp_path, reason, (OWN, 7, "forward", "y = f(x)")))
     assert found == ["capture-size", *([advised] if advised else [])]
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        ("torch._subclasses.fake_tensor.DynamicOutputShapeException: aten.nonzero.default", False),
+        ("torch._inductor.exc.InductorError: AssertionError: x", True),
+    ],
+)
+def test_an_unknown_size_behind_a_break_is_of_that_break(
+    tmp_path: Path, error: str, *, told: bool
+) -> None:
+    """What is left behind the break cannot be compiled for the same reason; other errors stand."""
+    unknown = READ.replace("Data dependent operator", "Dynamic shape operator").replace(
+        "aten._local_scalar_dense", "aten.nonzero"
+    )
+    several(tmp_path, (unknown, 37, "forward", "y[mask] = x[mask]"))
+    log = tmp_path / "run.log"
+    head = "W1120 12:06:11.834000 77 torch/_dynamo/convert_frame.py:2415] "
+    rest = (
+        f"WON'T CONVERT torch_dynamo_resume_in_forward_at_37 {OWN} line 37 ",
+        "due to: ",
+        "Traceback (most recent call last):",
+        error,
+    )
+    with log.open("a") as out:
+        out.writelines(f"{head}{line}\n" for line in rest)
+    codes = {one.code for one in analyze(str(log)).told}
+    assert "GBR008" in codes
+    assert bool(codes - {"GBR008"}) is told

@@ -186,17 +186,29 @@ def _leaders(
     follows: Mapping[str, Sequence[Story]],
     tellable: Iterable[str],
 ) -> dict[Story, str]:
-    """Return the cause of each story: one that does not follow it as well, then the worst."""
+    """Return the cause of each story: one that does not follow it as well, then the worst.
+
+    Where all of them follow it as well, none is told by its cost: they are met one after the other,
+    and those behind the first are seen only since it is there.
+    """
     told = set(tellable)
     causes: defaultdict[Story, list[Finding]] = defaultdict(list)
     for finding in findings:
         if finding.id in told and finding.code in tellers:
             for key in tellers[finding.code].causes(finding):
                 causes[key].append(finding)
-    return {
-        key: min(found, key=lambda one: (key in follows.get(one.id, ()), one.order)).id
-        for key, found in causes.items()
-    }
+    leaders: dict[Story, str] = {}
+    for key, found in causes.items():
+        outside = [one for one in found if key not in follows.get(one.id, ())]
+        worst = min(outside, key=lambda one: one.order) if outside else min(found, key=_met)
+        leaders[key] = worst.id
+    return leaders
+
+
+def _met(finding: Finding) -> tuple[object, ...]:
+    """Sort key: how bad it is, then where the input shows it first."""
+    first = min(((one.input, one.line) for one in finding.evidence), default=("", 0))
+    return finding.severity.rank, first, finding.order
 
 
 def _root(one: str, above: Mapping[str, str]) -> str:

@@ -14,6 +14,11 @@ from tracelens.rules import Rule
 __all__ = ["SuppressedErrors"]
 
 
+#: Errors of operators whose result depends on the data: they break the graph, and one more of them
+#: behind a break ends the compiling of what is left.
+_UNKNOWN = ("DynamicOutputShapeException", "DataDependentOutputException")
+
+
 class SuppressedData(FindingData):
     """A function that runs eagerly because compiling it failed."""
 
@@ -98,10 +103,12 @@ class SuppressedErrors(Rule):
     )
 
     def follows(self, finding: Finding) -> Iterator[stories.Story]:
-        """Follow from the error, where a rule knows it."""
+        """Follow from the error, where a rule knows it, or from the break before it."""
         data = self.data_of(finding)
         if isinstance(data, SuppressedData):
             yield stories.left_out(data.function, data.file)
+            if any(one in data.error for one in _UNKNOWN):
+                yield from stories.resumed(data.function, data.file)
 
     def check(self, *, skipped: Table[NotConverted]) -> Iterator[Finding]:
         """Yield one finding per function; torch prints these lines without being asked."""
