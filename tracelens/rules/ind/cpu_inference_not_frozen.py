@@ -106,7 +106,9 @@ class CpuInferenceNotFrozen(Rule):
         ),
         Remedy(
             id="discard-parameters",
-            text="Where memory is short, drop the original weights after freezing.",
+            text="Where memory is short, drop the original weights after freezing, if all sizes "
+            "are compiled by then: another one raises, and so do the model without compiling and "
+            "its `state_dict()`.",
             when="large weights",
             applies=lambda data: can_freeze(data) and data.bytes >= MANY,
             setting="torch._inductor.config.freezing_discard_parameters = True",

@@ -130,8 +130,9 @@ class UnfusedEpilogue(Rule):
         bfloat16(),
         Remedy(
             id="tune",
-            text="Tune the frozen model, and measure: where Inductor's C++ template wins the "
-            "search, it takes what follows into the product.",
+            text="Unless it is tuned already (a search whose results were kept prints no table), "
+            "tune the frozen model, and measure: where Inductor's C++ template wins the search, it "
+            "takes what follows into the product.",
             when="a library call on the CPU, inference; not float16 on a CPU without it",
             applies=lambda data: (
                 data.cause in {"unfrozen", "plain", "mkl", "onednn"}
@@ -155,8 +156,9 @@ class UnfusedEpilogue(Rule):
         ),
         Remedy(
             id="write-it-out",
-            text="Where it matters, keep the layer and what follows it adjacent, and use an "
-            "activation that oneDNN has: relu, gelu, silu, sigmoid, tanh, hardtanh.",
+            text="Where it matters, keep the layer and what follows it adjacent. A model that is "
+            "not trained yet may use an activation that oneDNN has: relu, gelu, silu, sigmoid, "
+            "tanh, hardtanh.",
             when="oneDNN's convolutions",
             applies=lambda data: (
                 data.cause in {"plain", "onednn"}
