@@ -46,6 +46,7 @@ def found(*lines: str) -> list[OneHot]:
         ((HOT, "f: f32[512, 8192] = hot.to(torch.float32)", LINEAR), True, False),
         ((ZEROS, ONES, PRODUCT), False, False),
         ((ZEROS, ONES.replace(", 1)", ", value = 1.0)"), PRODUCT), False, False),
+        ((ZEROS, ONES.replace("f:", "g:"), PRODUCT.replace("f @", "z @")), False, False),
         ((HOT, "g: f32[512, 8192] = hot.float()", JOINED.format("g, at"), LINEAR), True, True),
         ((HOT, FLOAT, "s: f32[8192] = f.sum(0)", PRODUCT), False, False),
     ],
@@ -68,6 +69,15 @@ def test_a_lookup_that_is_written_as_a_product(
         ((ZEROS, ONES.replace(", 1)", ", 2)"), PRODUCT), "another number"),
         ((ZEROS, ONES.replace("(1,", "(0,"), PRODUCT), "ones in each column"),
         ((ZEROS.replace("zeros", "ones"), ONES, PRODUCT), "no zeros"),
+        (
+            (
+                ZEROS,
+                ONES,
+                "g: f32[512, 8192] = z.scatter_(1, at, 1)",
+                PRODUCT.replace("f @", "z @"),
+            ),
+            "ones that are written twice",
+        ),
         ((HOT, "f: f32[512, 8192] = hot * 0.9", PRODUCT), "smoothed"),
         ((HOT, "f: f32[8192, 512] = hot.t()", PRODUCT), "sums by class"),
         ((HOT, FLOAT, "y: f32[4, 512, 64] = f @ B"), "a factor for each of a batch"),

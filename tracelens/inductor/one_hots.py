@@ -74,6 +74,9 @@ def one_hots(seen: Seen[FxGraph]) -> Iterator[OneHot]:
         if len(shape) < 2 or not (_is_one_hot(node) or _is_scattered(node, nodes, types)):
             continue
         product, joined = _product(node, readers, types, MAX_STEPS)
+        zeros = nodes.get(_owner(node))
+        if product is None and zeros is not None and _is_alone(node, readers[zeros.label]):
+            product, joined = _product(zeros, readers, types, MAX_STEPS)
         if product is not None:
             rows = 1
             for dim in shape[:-1]:
@@ -132,6 +135,12 @@ def _is_scattered(node: Node, nodes: Mapping[str, Node], types: Mapping[str, obj
         return False
     shape, index = _shape(node.type), _shape(types.get(given[1]))
     return len(shape) == 2 and index == (shape[0], 1)
+
+
+def _is_alone(node: Node, readers: list[Node]) -> bool:
+    """Whether a call in place is the only one that writes into what it belongs to."""
+    changing = [one for one in readers if _name(one).endswith("_")]
+    return _name(node) == "scatter_" and changing == [node]
 
 
 def _is_joined(node: Node, part: Node) -> bool:

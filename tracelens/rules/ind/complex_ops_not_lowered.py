@@ -86,11 +86,11 @@ class ComplexOpsNotLowered(Rule):
     remedies = (
         Remedy(
             id="real-numbers",
-            text="Compute with real numbers: a rotation of pairs (a, b) is a * cos - b * sin and "
-            "a * sin + b * cos.",
+            text="Compute with real numbers: (a, b) times (c, d) is a * c - b * d and "
+            "a * d + b * c. For a rotation c is the cosine, and d the sine.",
             when="no Fourier transform makes them, and they are multiplied and nothing else",
             applies=lambda data: not data.is_fourier and set(data.operators) <= ROTATION,
-            code="y = torch.stack((a * cos - b * sin, a * sin + b * cos), -1).flatten(-2)",
+            code="y = torch.stack((a * c - b * d, a * d + b * c), -1).flatten(-2)",
             proof="https://github.com/facebookresearch/fairseq2/pull/1213",
             edits=True,
         ),
