@@ -97,8 +97,8 @@ class ExposedCollectives(Rule):
     remedies = REMEDIES
 
     def follows(self, finding: Finding) -> Iterable[Story]:
-        """Return what may let the collectives wait."""
-        return stories(["late rank"], finding)
+        """Return what may let the collectives wait, unless there are too many for any rank."""
+        return () if finding.data.get("passes") else stories(["late rank"], finding)
 
     def check(
         self,
@@ -215,7 +215,8 @@ class ExposedCollectives(Rule):
         )
         yield self.finding(
             "host",
-            title=f"collectives on the host run alone for {percent(share)} of the trace",
+            title=_times(data)
+            + f"collectives on the host run alone for {percent(share)} of the trace",
             message=(
                 f"{names}: {n} calls of {length(ms / n)} each. For {length(whole.meeting_ms)} of "
                 f"{length(whole.ms)} one runs, and no operator.{often(passes, n)}"
@@ -282,6 +283,12 @@ class ExposedCollectives(Rule):
 
 def _cost(ms: float, whole: float, of: str) -> Cost:
     return Cost(ms=ms, share=ms / whole, basis="upper_bound", of=of)
+
+
+def _times(data: Exposed) -> str:
+    """Say how often gradients are reduced, where that is more often than they are used."""
+    each = "gradients are reduced {} times for each step of the optimizer: "
+    return each.format(data.passes) if data.passes else ""
 
 
 def _share(device: DeviceBusy) -> float:
