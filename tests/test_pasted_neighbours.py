@@ -84,3 +84,22 @@ def test_the_line_of_a_server_is_read_behind_a_bar(tmp_path: Path) -> None:
     path = tmp_path / "pasted.txt"
     path.write_text(f"{BAR}{begin}\n{BAR}{end}\n", encoding="utf-8")
     assert "CMP006" in {finding.code for finding in analyze(str(path)).findings}
+
+
+def test_the_line_of_a_launcher_is_a_failure(tmp_path: Path) -> None:
+    text = (
+        "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 3 "
+        "(pid: 429) of binary: /usr/bin/python\n"
+    )
+    first = _told(text, tmp_path)[0]
+    assert first.code == "ERR000"
+    assert first.title.startswith("a process that torchrun had started failed")
+
+
+@pytest.mark.parametrize("mark", ["+", "-"])
+def test_a_table_of_the_profiler_in_a_diff_is_read(mark: str, tmp_path: Path) -> None:
+    text = (
+        "           aten::addmm        87.81%        3.613s        91.90%        3.781s      "
+        "12.604ms           300  \n"
+    )
+    assert "`aten::addmm`" in _told(f"{mark}{text}", tmp_path)[0].message

@@ -13,7 +13,7 @@ NSYS = """ ** CUDA GPU Kernel Summary (cuda_gpu_kern_sum):
  Time (%)  Total Time (ns)  Instances   Avg (ns)   Name
  --------  ---------------  ---------  ---------  ----------------
      75.0        120000000       1000   120000.0  triton_poi_fused_add_0
-     25.0         40000000       1000    40000.0  ampere_sgemm_128x64_tn
+     25.0         40000000       1000    40000.0  ampere_bf16_s16816gemm_128x64_tn
 """
 CHECKED = (
     "    | +- TENSOR_MATCH: check_tensor(L['x'], Tensor, DispatchKeySet(CPU), torch.float32, "

@@ -65,12 +65,18 @@ def test_a_text_that_is_indented_as_a_whole(indent: str, tmp_path: Path) -> None
 
 def test_what_is_indented_by_itself_stays_so(tmp_path: Path) -> None:
     evidence = pasted(tmp_path, *TABLE[1:3])
-    (row,) = evidence.table(LooseChoices)
+    (row,) = evidence.table(AutotuneTable)
     assert [choice.ms for choice in row.record.choices] == [0.011, 0.021]
 
 
-def test_rows_without_their_header_make_no_table(tmp_path: Path) -> None:
+def test_rows_with_their_winner_are_a_table_without_sizes(tmp_path: Path) -> None:
     evidence = pasted(tmp_path, *TABLE[1:])
+    (row,) = evidence.table(AutotuneTable)
+    assert (row.record.seconds, row.record.sizes) == (1.2, ())
+
+
+def test_rows_without_their_winner_make_no_table(tmp_path: Path) -> None:
+    evidence = pasted(tmp_path, *TABLE[2:])
     assert not evidence.table(AutotuneTable)
     (row,) = evidence.table(LooseChoices)
     assert row.record.seconds == 1.2

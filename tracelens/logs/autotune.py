@@ -130,7 +130,7 @@ class Autotune(Log):
     def pieces(cls, lines: Sequence[str]) -> list[tuple[int, str]]:
         """Cut at every table: its statistics come first, where the version prints them."""
         starts: list[int] = []
-        headed, ended = True, False
+        headed, rows, ended = True, False, False
         for offset, line in enumerate(lines):
             is_header = line.startswith("AUTOTUNE ")
             if line.startswith("Autotune Choices Stats:"):
@@ -138,7 +138,10 @@ class Autotune(Log):
                 headed = False
             elif not starts or (is_header and headed) or (ended and _ROW.match(line)):
                 starts.append(offset)
-            ended = _TAKES.match(line) is not None
+                rows = False
+            # A time below rows ends a search; above them, the newest line comes first.
+            rows = rows or _ROW.match(line) is not None
+            ended = rows and _TAKES.match(line) is not None
             headed = headed or is_header
         ends = [*starts[1:], len(lines)]
         return [(a, "\n".join(lines[a:b])) for a, b in zip(starts, ends, strict=True)]

@@ -168,6 +168,8 @@ TRANSPORT = re.compile(
     rb"|[ \t]{0,400}+(?:[*+#-] ?|// ?)?(?=" + _OURS + rb")"
     # The mark of a diff before a table of autotuning.
     rb"|[+-] ?(?=AUTOTUNE \w|  \w{1,100} \d[\d.]{0,12} ms \d[\d.]{0,6}%)"
+    # ... and before one of the profiler.
+    rb"|[+-](?= {2,60}(?:Name  |[\w:]{2,80} {1,20}\d{1,3}\.\d\d%  +[\d.]{1,12}[mu]?s  ))"
 )
 _ANSI = re.compile(
     rb"\x1b(?:\[[0-?]{0,16}[ -/]{0,4}[@-~]"

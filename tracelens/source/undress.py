@@ -40,7 +40,10 @@ _LINK = re.compile(r"\[([^\]\n]{1,300})\]\((?:https?|file)://[^)\n]{1,400}\)")
 
 
 #: Modules of torch that log an error and then raise it.
-_RAISES = re.compile(rb"E\d{4} [^]]*triton_heuristics\.py:\d+\]")
+_RAISES = re.compile(
+    rb"E\d{4} [^]]*(?:triton_heuristics|elastic/multiprocessing/api)\.py:\d+\]"
+    rb"|(?:\[?ERROR\]?:? ?)?torch\.distributed\.elastic\.multiprocessing\.api: ?(?:\[ERROR\])?"
+)
 #: Where torch logs the error of a function that it leaves uncompiled.
 _LEAVES_OUT = re.compile(
     rb"[WE]\d{4}[ -][^]]*convert_frame\.py:\d+\]"

@@ -14,7 +14,7 @@ from tracelens.rules import Rule
 from tracelens.traces.apple import MPS
 from tracelens.traces.measured import Window
 from tracelens.traces.printed import AnyRecording, PrintedProfile
-from tracelens.words import length
+from tracelens.words import length, percent
 
 __all__ = ["ProfilerWithoutDevice"]
 
@@ -225,14 +225,20 @@ class ProfilerWithoutDevice(Rule):
         shown = row.record.on_gpu
         data = Undevised(launches=row.record.launches, operators=shown)
         names = ", ".join(f"`{name}`" for name in shown[:MAX_QUOTED])
+        own = row.record.of(lambda name: not name.startswith("ProfilerStep"))
+        most = max(own, key=lambda one: one.host_ms, default=None)
+        longest = ""
+        if most is not None and most.host_ms and row.record.host_ms:
+            share = percent(min(1.0, most.host_ms / row.record.host_ms))
+            longest = f", where `{most.name}` takes most of the time, {share}"
         return self.finding(
             "printed",
             title="the table has no columns of a GPU",
             message=(
                 f"{names} show that a GPU was used: how long it worked is not in this table."
                 if shown
-                else "Harmless for a program on the CPU. If it used a GPU, the profiler saw "
-                "nothing of it: CUDA was not among its activities, or CUPTI could not be used."
+                else f"Harmless for a program on the CPU{longest}. If it used a GPU, the profiler "
+                "saw nothing of it: CUDA was not among its activities, or CUPTI could not be used."
             ),
             severity=None if shown else Severity.NONE,
             confidence=Confidence.HIGH if shown else Confidence.LOW,
