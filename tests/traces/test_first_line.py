@@ -577,3 +577,17 @@ def test_a_receive_that_waits_says_nothing_about_the_link(
     sizes = {"In msg nelems": 30_000_000, "Out msg nelems": 30_000_000, "Group size": 4}
     events = [collective(name, 10_000 + 11_000 * at, 10_000, **sizes) for at in range(10)]
     assert ("TRC027" in found(tmp_path, [kernel(GEMM, 0, 9_000), *events], **A100)) is told
+
+
+@pytest.mark.parametrize(("elements", "first"), [(15_000_000, True), (3_000_000, False)])
+def test_what_runs_alone_comes_before_the_rate_that_one_rank_shows(
+    tmp_path: Path, elements: int, first: bool
+) -> None:
+    """All-gathers at 7 or 1.5 % of the link between 8 ranks, each before 1.8 ms of products."""
+    sizes = {"In msg nelems": elements, "Out msg nelems": elements, "Group size": 8}
+    events: list[Json] = []
+    for at in range(0, 90_000, 3_000):
+        events.append(collective("_allgather_base", at, 1_200, **sizes))
+        events.append(kernel(GEMM, at + 1_200, 1_800))
+    told = found(tmp_path, events, **A100)
+    assert (told["TRC016"].order < told["TRC027"].order) is first

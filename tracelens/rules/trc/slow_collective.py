@@ -23,6 +23,8 @@ __all__ = ["SlowCollective"]
 MIN_BYTES = 1 << 20
 #: Share of the link below which something is wrong, and of the time that runs alone.
 LOW = 0.1
+#: ... and below which it is rather another way, such as PCIe, than waiting for others.
+LOWEST = 0.05
 MIN_SHARE = 0.05
 #: These wait for what the other rank computes first: their time says nothing about the link.
 _PAIRED = frozenset({"send", "recv", "sendrecv"})
@@ -64,6 +66,7 @@ class SlowCollective(Rule):
         {"ph": "X", "cat": "kernel", "name": "ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*, unsigned long, ncclWork*)", "pid": 0, "tid": 40, "ts": 100.0, "dur": 2636.0, "args": {"Collective name": "allreduce", "In msg nelems": 6637568, "Group size": 2, "dtype": "Float"}}
 
     ## When it is harmless
+    From one rank alone a rate of 5 % and more is information: to wait for another rank looks the same.
     Messages below 1 MB are limited by latency, and a receive waits for what the sender computes first. Groups of more than 8 ranks cross a network whose rate
     is not known, and what a collective waits for another rank counts as its own time here. Of eight
     collectives and more a rank must come last more often than by chance. Where the moments of ranks
@@ -184,6 +187,9 @@ class SlowCollective(Rule):
                 f"Between {most.group} ranks: {told}. The link of {device} does {rate:.0f} GB/s. "
                 f"{length(exposed)} of that runs alone. A rank that comes late looks the same."
             ),
+            severity=Severity.INFO
+            if ranks == 1 and (most.bus_gbs or 0.0) >= LOWEST * rate
+            else Severity.WARNING,
             confidence=Confidence.MEDIUM,
             count=sum(row.record.n for row in slow),
             evidence=[
