@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from typing import Any
 
+from tracelens import remembered
 from tracelens.dynamo import phases
 from tracelens.evidence import Evidence
 from tracelens.judging import rank_logs
@@ -41,7 +42,8 @@ from tracelens.version import __version__
 
 __all__ = ["judge", "matches"]
 
-#: Bytes of inputs from which on two processes may ask the rules.
+#: Bytes of inputs from which on two processes may ask the rules, and what reading remembers takes
+#: much room.
 MIN_SHARED = 16 << 20
 
 #: Log kinds that may hold generated code, and those that tell more of a kernel than its code does.
@@ -70,6 +72,9 @@ def judge(
         recorded_with: Artifacts that are known to have been on.
         jobs: Processes that may share the work.
     """
+    size = sum(source.bytes for source in inputs)
+    if size >= MIN_SHARED:
+        remembered.forget()
     verdicts: list[Verdict] = []
     findings: list[Finding] = []
     held = Held(evidence)
@@ -86,7 +91,6 @@ def judge(
         lambda: [*_said(evidence)],
         partial(_frames, held, evidence),
     ]
-    size = sum(source.bytes for source in inputs)
     *answers, said, compiled = _done(pieces, jobs if size >= MIN_SHARED else 1)
     for (known, facts), answer in zip(every, answers, strict=True):
         verdict, found = _unless_ignored(known, ignore, *answer)
@@ -113,7 +117,7 @@ def judge(
             rank_logs.tables(inputs),
         )
     )
-    return Report(
+    report = Report(
         tool=Tool(version=__version__),
         inputs=tuple(inputs),
         runs=(_run(name, inputs, findings, watched, evidence),),
@@ -126,6 +130,8 @@ def judge(
             evidence.faults, [*packs.faults(tellers, foreign), *replaced, *packs.replaced()]
         ),
     )
+    held.let_go()
+    return report
 
 
 def _done(pieces: Sequence[Callable[[], Any]], jobs: int) -> list[Any]:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, BeforeValidator
 from tracelens import grammars
 from tracelens.instances import alike, lean
 from tracelens.logs._statements import Origin, Other, Statement
+from tracelens.remembered import of_reading
 
 __all__ = ["MEMO", "Code", "Comment", "fill", "origin", "read_plainly", "statement"]
 
@@ -124,6 +125,7 @@ def _shape(form: str) -> _Shape:
     return _Shape()
 
 
+@of_reading
 @lru_cache(maxsize=MEMO)
 def statement(text: str) -> Statement:
     """Return the model of one statement, with its text."""
@@ -131,6 +133,7 @@ def statement(text: str) -> Statement:
     return _shape("0".join(parts[::2])).read(text, parts[1::2])
 
 
+@of_reading
 @lru_cache(maxsize=MEMO)
 def origin(text: str) -> Origin | None:
     """Return what the comment above a statement or a kernel says."""

@@ -16,6 +16,7 @@ from typing import Any
 from tracelens.grammars import Unreadable
 from tracelens.instances import lean
 from tracelens.logs._checks import Comment
+from tracelens.remembered import forgets, of_reading
 
 __all__ = ["guards_in"]
 
@@ -38,6 +39,7 @@ _LINE = re.compile(
 #: Distinct lines that are remembered; trees have most of theirs in common.
 MAX_KNOWN = 20_000
 _KNOWN: dict[str, Any] = {}
+forgets(_KNOWN.clear)
 
 #: Parses a text by the rule of a name, once per distinct text.
 Nested = Callable[[str, str], Any]
@@ -93,6 +95,7 @@ def _read(line: str, nested: Nested, guard: Make) -> Any:
     return guard(values)
 
 
+@of_reading
 @lru_cache(maxsize=MAX_KNOWN)
 def _user_line(text: str) -> Comment | None:
     """Return the comment that is code, a place, and at most a hint; None for any other."""

@@ -16,6 +16,7 @@ from tracelens.instances import made
 from tracelens.logs._generated import MEMO, origin, statement
 from tracelens.logs._kernels import KernelDef
 from tracelens.logs._statements import Origin
+from tracelens.remembered import of_reading
 
 __all__ = ["Parts", "parts_of"]
 
@@ -89,11 +90,14 @@ def _read(text: str, at: int, step: Callable[[dict[str, Any]], Any]) -> Parts:
     kernels: list[KernelDef] = []
     steps: list[Any] = []
     aot, line, size = "", 1, len(text)
+    #: What the comment above says, and the comment.
     above: dict[str, Any] = {}
+    comment = ""
     while at < size:
         end = text.find("\n", at)
         end = size if end < 0 else end
-        found = _line(text[at:end])
+        written = text[at:end]
+        found = _line(written)
         if found is None:
             at, line = end + 1, line + 1
             continue
@@ -105,10 +109,10 @@ def _read(text: str, at: int, step: Callable[[dict[str, Any]], Any]) -> Parts:
             at, above = after, {}
             continue
         if kind == "step":
-            steps.append(step({"at": line, **above, "code": held}))
+            steps.append(_placed(step, line, written, comment if above else ""))
             above = {}
         elif kind == "comment":
-            above = {"comment": held}
+            above, comment = {"comment": held}, written
         elif above:
             raise _Doubt
         else:
@@ -117,6 +121,15 @@ def _read(text: str, at: int, step: Callable[[dict[str, Any]], Any]) -> Parts:
     return Parts(aot, kernels, steps, above.get("comment"), bool(above))
 
 
+@of_reading
+@lru_cache(maxsize=MEMO)
+def _placed(step: Callable[[dict[str, Any]], Any], at: int, written: str, comment: str) -> Any:
+    """Return a step: modules that are alike have many at the same lines, which are kept once."""
+    lines = {"code": _line(written), "comment": _line(comment)}
+    return step({"at": at, **{name: found[1] for name, found in lines.items() if found}})
+
+
+@of_reading
 @lru_cache(maxsize=MEMO)
 def _line(line: str) -> tuple[str, Any] | None:
     """Return what one line is, and what it says; None for one that says nothing.

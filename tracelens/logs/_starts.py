@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import msgspec
 
 from tracelens.evidence import Evidence, Seen
+from tracelens.instances import lean
 from tracelens.logs import Record
 from tracelens.logs._shapes import RawFrame, file_names
 from tracelens.logs._stack import StackFrame
 
 __all__ = ["CompileStart", "start"]
+
+#: Frames that are remembered.
+MAX_FRAMES = 20_000
 
 
 class CompileStart(Record):
@@ -39,14 +44,19 @@ class NumberedStart(CompileStart):
     def resolved(self, seen: Seen[Any], evidence: Evidence) -> CompileStart:
         """Return it with its files."""
         names, place = file_names(evidence), seen.first
+        files = (names.get((place.input, place.writer, number), "") for number in self.numbers)
         return CompileStart(
             stack=tuple(
-                frame.model_copy(
-                    update={"file": names.get((place.input, place.writer, number), "")}
-                )
-                for frame, number in zip(self.stack, self.numbers, strict=True)
+                _frame(file, frame.line, frame.function, frame.code)
+                for file, frame in zip(files, self.stack, strict=True)
             )
         )
+
+
+@lru_cache(maxsize=MAX_FRAMES)
+def _frame(file: str, line: int, function: str, code: str) -> StackFrame:
+    """Return a frame: most compilations begin in the same ones, which are kept once."""
+    return lean(StackFrame(file=file, line=line, function=function, code=code))
 
 
 class _Content(msgspec.Struct):
@@ -57,9 +67,6 @@ def start(content: bytes) -> Record:
     """Return the record of a ``dynamo_start``."""
     frames = msgspec.json.decode(content, type=_Content).stack
     return NumberedStart(
-        stack=tuple(
-            StackFrame(file="", line=one.line or 0, function=one.name or "", code=one.loc or "")
-            for one in frames
-        ),
+        stack=tuple(_frame("", one.line or 0, one.name or "", one.loc or "") for one in frames),
         numbers=tuple(one.filename for one in frames),
     )

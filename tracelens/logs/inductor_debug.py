@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import chain
 from typing import Annotated
 
@@ -170,7 +170,7 @@ def _components(line: str) -> tuple[Component, ...]:
     """Return the parts on a line of a key: most lines are the same in all keys."""
     grammar = grammars.load(InductorDebug.name, __name__)
     return tuple(
-        grammar.nested("component", str(text)) for text in grammar.nested("body", f"\n{line}")
+        grammar.parse(str(text), "component") for text in grammar.parse(f"\n{line}", "body")
     )
 
 
@@ -193,7 +193,7 @@ class HashDetails(Record):
         """What is the same in the text log and in the structured one."""
         return self.cache, self.key, self.lines
 
-    @cached_property
+    @property
     def components(self) -> tuple[Component, ...]:
         """The parts, in order; of a value that takes several lines, the first line."""
         try:
@@ -201,10 +201,9 @@ class HashDetails(Record):
         except grammars.Unreadable:
             return ()
 
-    @cached_property
-    def switched_on(self) -> frozenset[str]:
-        """The parts that are ``True``."""
-        return frozenset(one.part for one in self.components if one.value == "True")
+    def switches_on(self, *parts: str) -> bool:
+        """Tell whether one of ``parts`` is ``True``."""
+        return any(one.part in parts and one.value == "True" for one in self.components)
 
 
 class MmShape(Record):

@@ -14,6 +14,7 @@ from tracelens import grammars
 from tracelens.evidence import Evidence, Place, Seen, Times
 from tracelens.instances import alike
 from tracelens.logs import Joined, Log, Record
+from tracelens.remembered import of_reading
 
 __all__ = ["CompileSpan", "Site", "TorchLog", "read_site"]
 
@@ -98,6 +99,7 @@ class CompileSpan(Joined):
             yield Seen(record, 1, [place], "", times)
 
 
+@of_reading
 @lru_cache(maxsize=20_000)
 def read_site(text: str) -> Site:
     """Read a prefix's stable part; a site that the grammar refuses is known by its text alone.

@@ -24,6 +24,10 @@ class Held:
         self._known = manifest.current().joins
         evidence.subscribed = self._subscribed
 
+    def let_go(self) -> None:
+        """Leave the evidence to itself: each would else keep the other."""
+        self._evidence.subscribed = None
+
     def tables(self, wanted: Iterable[TableFacts]) -> dict[str, Table[Any]]:
         """Return tables by parameter; one that cannot have rows is not looked for."""
         # Phases, which are in no record, make rows of frames of which nothing else is known.

@@ -12,6 +12,7 @@ from tracelens.evidence.limits import MAX_WRITERS
 from tracelens.grammars import Unreadable
 from tracelens.logs import Log, Record, StructuredLog, believed
 from tracelens.logs.torch_log import Site, read_site
+from tracelens.remembered import of_reading
 from tracelens.source.envelopes import Raw
 from tracelens.source.kinds import Kinds
 from tracelens.source.prefixes import TORCH, clock, plain
@@ -67,6 +68,7 @@ def _told(prefix: bytes) -> tuple[bytes, _Told]:
     return b"", _read_prefix(prefix)
 
 
+@of_reading
 @lru_cache(maxsize=20_000)
 def _read_prefix(prefix: bytes) -> _Told:
     parts = TORCH.match(prefix)

@@ -71,6 +71,7 @@ def read_trace(reader: Reader, path: str, *, chunk: int = CHUNK) -> Evidence:
     for events in source:
         reading.feed(events)
     evidence = reading.finish(source.header)
+    reading.let_go()
     evidence.notes.update(dict.fromkeys(f"{path}: {note}" for note in source.notes))
     evidence.cut = source.truncated
     if source.truncated:
@@ -178,6 +179,10 @@ class Reading:
             devices = {name: count for name, count in unused.items() if of_device(name)}
             evidence.measured += summed(self, around, devices)
         return evidence
+
+    def let_go(self) -> None:
+        """Forget all: what follows an event leads back here, so nothing else would end it soon."""
+        vars(self).clear()
 
     @property
     def counted(self) -> tuple[Calls, Calls, Calls]:

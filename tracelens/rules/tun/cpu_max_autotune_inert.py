@@ -136,11 +136,10 @@ class CpuMaxAutotuneInert(Rule):
         given: Table[Asked],
     ) -> Iterator[Finding]:
         """Yield one finding per cause."""
-        asked = frames_of(row for row in settings if asks_for_search(row.record))
-        asked |= frames_of(row for row in metrics if asks_everywhere(row.record))
+        keyed = frames_of(row for row in settings if asks_for_search(row.record))
+        asked = keyed | frames_of(row for row in metrics if asks_everywhere(row.record))
         # A text log would hold the tables, which the structured log does not.
-        spoken = frames_of(row for row in settings if asks_for_search(row.record))
-        spoken -= frames_of(metrics)
+        spoken = keyed - frames_of(metrics)
         everywhere = {row.first.process for row in variables if asks_by_setting(row.record)}
         if asks_by_mode(row.record for row in given):
             everywhere |= {row.first.process for row in given}
