@@ -14,6 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from tracelens.evidence import Place, Seen, Table
+from tracelens.instances import lean
 from tracelens.logs import Joined
 
 if TYPE_CHECKING:
@@ -86,8 +87,9 @@ class Setting(Joined):
         ):
             found[name, value].setdefault((place.input, place.writer), (place, text))
         for (name, value), held in found.items():
+            setting = lean(cls(name=name, value=value))
             for place, text in held.values():
-                yield Seen(cls(name=name, value=value), 1, [place], text)
+                yield Seen(setting, 1, [place], text)
 
 
 #: Name, value, where it is said, and the line that says so.

@@ -81,7 +81,7 @@ def frames_of(rows: Iterable[Seen[R]]) -> set[tuple[str, str, str]]:
 
 def asks_for_search(details: HashDetails) -> bool:
     """Whether the settings that a graph was compiled with ask for a search."""
-    return details.switches_on(*(f"inductor_config[{name}]" for name in SEARCHES))
+    return not details.switched_on.isdisjoint(f"inductor_config[{name}]" for name in SEARCHES)
 
 
 def asks_everywhere(metrics: CompilationMetrics) -> bool:

@@ -7,6 +7,7 @@ record: the times are gathered in columns (:mod:`tracelens.dynamo.phases`), and 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from sys import intern
 
 import msgspec
 
@@ -70,9 +71,9 @@ def tick(payload: bytes) -> Tick | None:
         return None
     args = event.args
     if args is None:
-        return Tick(event.name, "", event.ts, event.ph == "E")
-    frame = "" if args.compile_id == "None" else args.compile_id
-    return Tick(args.fn_name or event.name, frame, event.ts, event.ph == "E")
+        return Tick(intern(event.name), "", event.ts, event.ph == "E")
+    frame = "" if args.compile_id == "None" else intern(args.compile_id)
+    return Tick(intern(args.fn_name or event.name), frame, event.ts, event.ph == "E")
 
 
 def changes(payload: str) -> Iterator[Record]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Annotated
 
@@ -201,9 +201,10 @@ class HashDetails(Record):
         except grammars.Unreadable:
             return ()
 
-    def switches_on(self, *parts: str) -> bool:
-        """Tell whether one of ``parts`` is ``True``."""
-        return any(one.part in parts and one.value == "True" for one in self.components)
+    @cached_property
+    def switched_on(self) -> frozenset[str]:
+        """The parts that are ``True``."""
+        return frozenset(one.part for one in self.components if one.value == "True")
 
 
 class MmShape(Record):

@@ -24,6 +24,7 @@ from tracelens.logs._kinds import structured
 from tracelens.logs._opaque_payloads import reason
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
+from tracelens.remembered import of_reading
 
 __all__ = ["CompilationMetrics", "StructuredRecord", "TorchTrace", "TorchVersion"]
 
@@ -171,6 +172,7 @@ class TorchTrace(StructuredLog):
         return cls._remembered(head[:end] + "}")
 
     @classmethod
+    @of_reading
     @lru_cache(maxsize=4096)
     def _remembered(cls, head: str) -> Skimmed | None:
         return cls._skimmed(head)

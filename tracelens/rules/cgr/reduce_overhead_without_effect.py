@@ -218,7 +218,7 @@ def _switches_on(setting: Setting) -> bool:
 
 def _asked(row: Seen[HashDetails]) -> Iterator[EvidenceLine]:
     """Yield the line of a cache key that asks for CUDA graphs."""
-    if row.record.switches_on(SETTING):
+    if SETTING in row.record.switched_on:
         lines = row.text.split("\n")
         at = next((i for i, line in enumerate(lines) if SETTING in line), 0)
         yield row.quote(f"the key holds {SETTING}: True", at=at)
