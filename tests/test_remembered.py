@@ -31,7 +31,7 @@ def test_a_large_input_leaves_nothing_to_be_remembered(
 ) -> None:
     report = analyze(str(LOG))
     assert _remembered()
-    monkeypatch.setattr(judging, "MIN_SHARED", least)
+    monkeypatch.setattr(judging, "LARGE", least)
     assert analyze(str(LOG)) == report
     assert bool(_remembered()) is leaves
 

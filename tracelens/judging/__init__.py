@@ -42,9 +42,11 @@ from tracelens.version import __version__
 
 __all__ = ["judge", "matches"]
 
-#: Bytes of inputs from which on two processes may ask the rules, and what reading remembers takes
-#: much room.
+#: Bytes of inputs from which on two processes may ask the rules.
 MIN_SHARED = 16 << 20
+#: The same from which on room is made by forgetting what reading remembers: of less, the next run
+#: may have much in common with this one.
+LARGE = 64 << 20
 
 #: Log kinds that may hold generated code, and those that tell more of a kernel than its code does.
 CODE = frozenset({"output_code", "torch_trace"})
@@ -73,7 +75,7 @@ def judge(
         jobs: Processes that may share the work.
     """
     size = sum(source.bytes for source in inputs)
-    if size >= MIN_SHARED:
+    if size >= LARGE:
         remembered.forget()
     verdicts: list[Verdict] = []
     findings: list[Finding] = []
