@@ -338,3 +338,37 @@ def test_a_branch_that_is_not_shown_has_advice_for_both_kinds(tmp_path: Path) ->
     library = reason.replace("FILE", "/home/ana/venv/lib/python3.11/site-packages/timm/layers.py")
     first, *_ = told(tmp_path, library)
     assert not any("torch.where" in one.text for one in first.advice)
+
+
+def test_what_a_subgraph_cannot_hold_breaks_the_graph(tmp_path: Path) -> None:
+    head = "[2023-12-07 14:21:05,929] [1/0] torch._dynamo.variables.higher_order_ops: [WARNING]"
+    text = (
+        f"{head} speculate_subgraph: while introspecting the user-defined autograd.Function, we were unable to trace function "
+        "`trampoline_autograd_bwd` into a single graph. This means that Dynamo was unable to prove safety for this API and "
+        "will fall back to eager-mode PyTorch, which could lead to a slowdown.\n"
+    )
+    first, *_ = told(tmp_path, text)
+    assert (first.code, "`autograd.Function`" in first.title) == ("GBR009", True)
+    assert not any("custom_op" in one.text for one in first.advice)
+
+
+@pytest.mark.parametrize(("frame", "code"), [("0", "RCP007"), ("1", "LOG001")])
+def test_a_recompile_without_its_first_line_is_of_the_function_of_its_frame(
+    tmp_path: Path, frame: str, code: str
+) -> None:
+    text = (
+        "[0/1] [__recompiles]     triggered by the following guard failure(s):\n"
+        "[0/1] [__recompiles]     - 0/0: self.mode == 0\n"
+        f"[{frame}/2] [__recompiles] Recompiling function forward in /home/ana/proj/model.py:7\n"
+        f"[{frame}/2] [__recompiles]     triggered by the following guard failure(s):\n"
+        f"[{frame}/2] [__recompiles]     - {frame}/1: self.mode == 1\n"
+        f"[{frame}/2] [__recompiles]     - {frame}/0: self.mode == 0\n"
+    )
+    first, *_ = told(tmp_path, text)
+    assert first.code == code
+    assert ("`forward`" in first.title) == (frame == "0")
+
+
+def test_a_record_behind_a_title_is_read(tmp_path: Path) -> None:
+    text = "[Torch2 CPU] torch._inductor.ir: [WARNING] Using FallbackKernel: aten.cumsum\n"
+    assert codes(tmp_path, text) == ["IND001"]

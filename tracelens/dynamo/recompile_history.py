@@ -171,9 +171,11 @@ def histories(recompiles: Table[Recompile]) -> tuple[History, ...]:
 def _histories(recompiles: Table[Recompile]) -> tuple[History, ...]:
     found: list[History] = []
     current: dict[tuple[str, str, str, str, int], tuple[History, Variants]] = {}
+    named = _named(recompiles)
     for place, seen in recompiles.events():
         record = seen.record
         frame, _, entry = place.frame.rpartition("/")
+        record = named.get((*place.process, frame), record) if record.function == "?" else record
         key = (*place.process, frame, record.file, record.line)
         number = int(entry) if entry.isdecimal() and len(entry) < MAX_DIGITS else 0
         history, variants = current.get(key, (None, None))
@@ -181,14 +183,25 @@ def _histories(recompiles: Table[Recompile]) -> tuple[History, ...]:
             history = History(record.function, record.file, record.line, frame, place.writer)
             current[key] = history, (variants := Variants())
             found.append(history)
-        unrecorded = tuple(variants.unrecorded(record.failures))
-        step = variants.add(number, record.failures)
+        unrecorded = tuple(variants.unrecorded(seen.record.failures))
+        step = variants.add(number, seen.record.failures)
         history.steps.append(Step(place, seen, *step, unrecorded=unrecorded))
     for history in found:
         failures = (one for step in history.steps for one in step.seen.record.failures)
         if any(is_parameter(one.check) for one in failures):
             history.steps = [msgspec.structs.replace(step, is_layer=True) for step in history.steps]
     return tuple(found)
+
+
+def _named(recompiles: Table[Recompile]) -> dict[tuple[str, ...], Recompile]:
+    """Return a recompile that says which function it is, of each frame of a process."""
+    if all(seen.record.function != "?" for seen in recompiles):  # most logs
+        return {}
+    return {
+        (*place.process, place.frame.rpartition("/")[0]): seen.record
+        for place, seen in recompiles.events()
+        if seen.record.function != "?" and place.frame
+    }
 
 
 def series(found: Iterable[History]) -> list[Series]:

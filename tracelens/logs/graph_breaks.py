@@ -71,6 +71,12 @@ _FAILED = re.compile(
     rf"{BACKEND_FAILED}(?P<what>[^\n]{{1,400}}?) at *\n(?P<stack>(?: {{2,4}}[^\n]*(?:\n|$))+)"
     r"(?P<end>Falling back to eager|Adding a graph break)?"
 )
+#: How torch 2.0 to 2.6 warn that what an operator of higher order calls cannot be traced.
+SPECULATED = "speculate_subgraph: while introspecting "
+_SPECULATED = re.compile(
+    rf"{SPECULATED}(?:the user-defined )?(?P<what>[\w.]{{1,80}}), we were unable to trace "
+    r"function `[^`\n]{1,120}` into a single graph"
+)
 _ANNOUNCES = "Graph break from `Tensor.item()`, consider setting:"
 
 
@@ -80,7 +86,14 @@ class GraphBreaks(HeadedLog):
     name = "graph_breaks"
     switch = 'TORCH_LOGS="graph_breaks"'
     artifacts = frozenset({"__graph_breaks"})
-    marks = ("Graph break from `", "Graph break: ", "WON'T CONVERT ", BACKEND_FAILED, *SETTINGS)
+    marks = (
+        "Graph break from `",
+        "Graph break: ",
+        "WON'T CONVERT ",
+        BACKEND_FAILED,
+        SPECULATED,
+        *SETTINGS,
+    )
     prefixed = True
     cuts = re.compile(r"Graph break (?:in|from|\()|Graph break: (?!from )")
     opens = (
@@ -105,6 +118,8 @@ class GraphBreaks(HeadedLog):
         """Return the breaks; an announcement without its first line is one, too."""
         if failed := _FAILED.match(text):
             return super().parse(_as_break(failed))
+        if spoken := _SPECULATED.match(text):
+            return (_untraced(spoken),)
         if text.startswith(SETTINGS):
             from tracelens.logs._payloads import moved  # noqa: PLC0415 -- it reads all kinds
 
@@ -339,6 +354,12 @@ class GraphBreak(_Told):
     def gb(self) -> str:
         """Torch's number for the type, such as ``gb0059``; empty before torch 2.9."""
         return self.cause.site.number if self.cause and self.cause.site else ""
+
+
+def _untraced(found: re.Match[str]) -> GraphBreak:
+    """Return the break at what cannot be traced; the warning has no place."""
+    kind = Kind(skipped=found[0], skipped_name=found["what"])
+    return GraphBreak(causes=(Cause(kind=kind),), announced=True)
 
 
 #: Exceptions of Dynamo that stop nothing but the compilation of one frame.

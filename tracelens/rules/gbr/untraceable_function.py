@@ -135,7 +135,11 @@ class UntraceableFunction(SiteRule):
                 "(`torch.library.custom_op`): the graph then holds it."
             ),
             when="a function of an extension, and the log does not say where it is called",
-            applies=lambda data: not data.file and bool(data.name) and not is_foreign(data),
+            applies=lambda data: (
+                not data.file
+                and data.name not in {"", "autograd.Function"}
+                and not is_foreign(data)
+            ),
             since="2.4",
             proof="https://docs.pytorch.org/tutorials/advanced/custom_ops_landing_page.html",
         ),
