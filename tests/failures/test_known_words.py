@@ -139,6 +139,13 @@ def test_another_cause_that_is_known_comes_first() -> None:
         (f"{LOADING}\n\tsize mismatch for w: copying a param with shape [9]", "state-dict-size"),
         (f'{LOADING}\n\tMissing key(s) in state_dict: "w"', "state-dict"),
         ("IndexError: Target 5 is out of bounds.", "embedding-range"),
+        ("kernel, /c/7d/x.main.cpp:22, index out of bounds: 0 <= tmp2 < 15L", "embedding-range"),
+        ("src/main.rs:4:5: index out of bounds: the len is 3", None),
+        (
+            "index_add_(): self (Float) and source (BFloat16) must have the same scalar type",
+            "written-dtype",
+        ),
+        ("self and source must have the same scalar type", None),
         ("Given groups=1, expected weight to be at least 1 at dimension 0, but", "empty-weight"),
         (f"{DEVICES}, but found at least two devices, cuda:0 and meta!", "meta-device"),
         (f"{DEVICES}, but found at least two devices, meta and cuda:0!", "meta-device"),

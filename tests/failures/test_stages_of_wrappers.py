@@ -2,7 +2,7 @@
 
 import pytest
 
-from tracelens.failures.stages import stage
+from tracelens.failures.stages import is_generated, stage
 from tracelens.rules.err._failure_rule import FailureData, disabled
 
 TORCH = "/home/ana/venv/lib/python3.11/site-packages/torch"
@@ -20,6 +20,25 @@ def test_the_wrapper_that_switches_dynamo_off_is_no_stage(inner: str, expected: 
         f"{TORCH}/_subclasses/fake_tensor.py",
     ]
     assert stage("internal-compiler", paths) == expected
+
+
+HASH = "wfj4c356mkek5mzl2vpjji36vjx7tjeuispfsjnses7ovqbtxuc"
+
+
+@pytest.mark.parametrize(
+    ("file", "made"),
+    [
+        (f"/home/ana/cache/wf/c{HASH}.py", True),  # in a cache that the program chose
+        (f"/home/ana/cache/wf/c{HASH}.main.cpp", True),
+        ("/home/ana/torchinductor_ana/wf/cwf.py", True),
+        ("/home/ana/cache/wf/convert.py", False),
+        (f"/home/ana/cache/code/c{HASH}.py", False),
+    ],
+)
+def test_what_inductor_wrote_is_known_by_its_name(file: str, *, made: bool) -> None:
+    assert is_generated(file) is made
+    paths = [f"{TORCH}/_inductor/output_code.py", file]
+    assert stage("unexplained", paths) == ("runtime" if made else "inductor")
 
 
 def test_where_nothing_else_tells_the_wrapper_does() -> None:

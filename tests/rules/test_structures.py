@@ -110,6 +110,44 @@ def test_numbers_of_a_list_are_not_multiplied_with(
     assert [one.id for one in found.advice] == [advice]
 
 
+BRANCH = (
+    "  # if k != 1.0:  # proj/model.py:4 in forward (_dynamo/variables/tensor.py:26 in evaluate)"
+)
+
+
+@pytest.mark.parametrize(
+    ("origins", "advice"),
+    [
+        ([TENSORIFY, TENSORIFY, TENSORIFY], "multiply"),
+        ([BRANCH, TENSORIFY, TENSORIFY], "compute-outside"),  # a branch needs the number, too
+        ([BRANCH, BRANCH, BRANCH], "compute-outside"),
+    ],
+)
+def test_a_float_that_python_needs_as_well_is_computed_with_outside(
+    origins: list[str], advice: str, tmp_path: Path
+) -> None:
+    guards = [f"k == 0.{n}5{origin}" for n, origin in enumerate(origins)]
+    (found,) = [one for one in told(tmp_path, guards) if one.code == "RCP005"]
+    assert [one.id for one in found.advice] == [advice]
+
+
+DUCK = (
+    "  # duck sizing added this equality because these variables had the same size 64 (to avoid "
+    "this specialization, set torch.fx.experimental._config.use_duck_shape = False)"
+)
+
+
+@pytest.mark.parametrize(
+    ("why", "advice"),
+    [(DUCK, "unequal-first"), ("  # if h == w:  # proj/model.py:4 in forward", "branch-outside")],
+)
+def test_sizes_that_were_equal_by_chance_are_told_apart(
+    why: str, advice: str, tmp_path: Path
+) -> None:
+    (found,) = told(tmp_path, [f"x.size()[3] == x.size()[2]{why}"])
+    assert found.advice[0].id == advice
+
+
 def test_both_dimensions_that_changed_are_marked(tmp_path: Path) -> None:
     guards = [
         "tensor 'x' size mismatch at index 3. expected 64, actual 96",

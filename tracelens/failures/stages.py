@@ -73,12 +73,14 @@ _OF_CAUSE: dict[str, Stage] = {
     "fullgraph": "dynamo",
     "internal-dynamo": "dynamo",
 }
+#: What Inductor calls its files, in whichever directory its cache is: ``wf/cwfj4....py``.
+_HASHED = r"/[a-z2-7]{2}/c[a-z2-7]{40,60}\.(?:py|main\.cpp)$"
 #: Parts of paths, the later stages first.
 _OF_PATH: tuple[tuple[re.Pattern[str], Stage], ...] = (
     (re.compile(r"/triton/(?!ops)"), "triton"),
     (re.compile(r"/torch_tensorrt/dynamo/"), "backend"),
     (re.compile(r"select_algorithm|autotune_process"), "autotune"),
-    (re.compile(r"torchinductor_|/_inductor/runtime/|/runtime_wrappers"), "runtime"),
+    (re.compile(rf"torchinductor_|/_inductor/runtime/|/runtime_wrappers|{_HASHED}"), "runtime"),
     (re.compile(r"/_inductor/(?:cpp_builder|cpu_vec_isa)"), "toolchain"),
     (re.compile(r"/(?:_|torch)inductor/"), "inductor"),
     (re.compile(r"/_functorch/"), "aot"),
@@ -88,10 +90,11 @@ _OF_PATH: tuple[tuple[re.Pattern[str], Stage], ...] = (
 _COMPILER = re.compile(
     r"/torch/(?:_dynamo|_inductor|_functorch|_subclasses|_export|export|_higher_order_ops|fx)/"
     r"|/triton/|/torch/utils/_triton\.py|torchinductor_|/torch(?:inductor|dynamo)/(?:[\w-]+/){0,3}\w+\.py$"
-    r"|/torch_tensorrt/dynamo/"
+    r"|/torch_tensorrt/dynamo/|" + _HASHED
 )
 _GENERATED = re.compile(
-    r"torchinductor_[^/]{1,80}/|/tmp\w{2,20}/(?:main|cuda_utils|driver)\.c|/[\w.-]{1,80}\.main\.cpp$"
+    r"torchinductor_[^/]{1,80}/|/tmp\w{2,20}/(?:main|cuda_utils|driver)\.c|/[\w.-]{1,80}\.main\.cpp$|"
+    + _HASHED
 )
 #: The backends of torch itself; an empty name: the text does not tell.
 _OF_BACKEND: dict[str, Stage] = {

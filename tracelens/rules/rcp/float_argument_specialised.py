@@ -105,8 +105,8 @@ class FloatArgumentSpecialised(RecompileRule):
         ),
         Remedy(
             "compute-outside",
-            "Compute with it before the compiled function is called, and pass the result as a 0-d "
-            "tensor: Python code (math, NumPy) needs the number itself.",
+            "Compute with it before the compiled function is called, and pass the result as a "
+            "tensor: Python code (a branch, math, NumPy) needs the number itself.",
             when="a line of your own computes with it in Python",
             applies=lambda data: data.held == PYTHON and not data.package,
             since="2.6",
@@ -190,7 +190,7 @@ def _held(group: Group) -> str:
     """Return what took the symbol for a constant; empty where no line of torch tells."""
     comments = [step.failure.comment for _, step in group.steps if step.failure]
     origins = [comment.origin for comment in comments if comment is not None and comment.origin]
-    if any("tensorify" in origin for origin in origins):
+    if origins and all("tensorify" in origin for origin in origins):
         return NUMBER
     return PYTHON if origins else ""
 

@@ -30,6 +30,7 @@ from tracelens.rules.rcp._data import (
     RecompileRule,
     guards_of,
 )
+from tracelens.rules.rcp._equal import UNEQUAL_FIRST, is_duck_sized
 from tracelens.rules.rcp._remainder import multiples, padded
 from tracelens.rules.rcp._weight import Weight
 
@@ -50,6 +51,8 @@ class RelationData(RecompileData):
     is_specialized: bool = False
     #: The one call that failed it had fewer rows than the calls before.
     is_smaller: bool = False
+    #: Torch took two sizes for one since they were equal.
+    is_duck: bool = False
 
 
 def _is_multiple(data: RelationData) -> bool:
@@ -114,6 +117,7 @@ class ShapeRelationGuard(RecompileRule):
     )
 
     remedies = (
+        UNEQUAL_FIRST,
         Remedy(
             "one-layout",
             "Make the tensor in one memory layout where it is made.",
@@ -278,6 +282,7 @@ def _data(cause: str, group: list[tuple[History, Step]], code: str) -> RelationD
         conditions=max(1, len(_conditions(group))),
         is_specialized=_is_specialized(steps),
         is_smaller=len(steps) == 1 and _is_smaller(first),
+        is_duck=is_duck_sized(steps),
     )
 
 
@@ -355,7 +360,7 @@ def _bounded(data: RelationData) -> str:
 
 def _is_another(data: RelationData) -> bool:
     """Whether it is neither a multiple of a number nor a branch that the program writes."""
-    if _is_multiple(data) or _is_layout(data) or _is_float(data):
+    if data.is_duck or _is_multiple(data) or _is_layout(data) or _is_float(data):
         return False
     return data.is_of_library or not _branches(data)
 
