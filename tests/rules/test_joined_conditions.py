@@ -75,6 +75,26 @@ def test_a_last_batch_can_be_dropped(
         assert ("drop-last" in {one.id for one in found.advice}) is advised
 
 
+@pytest.mark.parametrize(
+    ("others", "advice"),
+    [
+        ([], ["pad-to-multiple"]),
+        (["(32*x.size()[1]) == (128*(x.size()[1] // 4))"], ["pad"]),  # and 8, and 16
+        (["(32*x.size()[2]) == (128*(x.size()[2] // 4))"], ["pad-to-multiple"]),
+    ],
+)
+def test_a_line_that_asks_with_several_divisors_is_not_padded_to_one(
+    others: list[str], advice: list[str], tmp_path: Path
+) -> None:
+    """A loop asks for multiples of 2, of 4, of 8: both sides of each come."""
+    line = "  # y.reshape(m, w)  # proj/model.py:4 in f"
+    guards = ["(32*x.size()[1]) == (64*(x.size()[1] // 2))", *others]
+    texts = [one + line for one in guards]
+    (found,) = told(tmp_path, *(tuple(texts[at::-1]) for at in range(len(texts))))
+    assert [one.id for one in found.advice] == advice
+    assert found.data["conditions"] == len(guards)
+
+
 def test_an_older_entry_tells_that_the_batch_was_smaller(tmp_path: Path) -> None:
     def size(actual: int) -> str:
         return f"tensor 'x' size mismatch at index 0. expected 64, actual {actual}"

@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.recompile_history import History, Step, histories
-from tracelens.dynamo.recompile_variants import is_condition, is_size, is_special
+from tracelens.dynamo.recompile_variants import is_condition, is_special
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
 from tracelens.frames.compile_seconds import CompileSeconds
 from tracelens.frames.recompile_cost import cost_of
 from tracelens.logs.guards import GuardTree
-from tracelens.logs.recompiles import (
-    MAX_DIGITS,
-    Check,
-    GuardFailure,
-    RangeCheck,
-    Recompile,
-    TensorMismatch,
-)
+from tracelens.logs.recompiles import GuardFailure, Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._data import (
     Function,
+    Guard,
     RecompileData,
     RecompileRule,
     guards_of,
 )
 from tracelens.rules.rcp._equal import UNEQUAL_FIRST, is_duck_sized
+from tracelens.rules.rcp._last import is_smaller
 from tracelens.rules.rcp._remainder import multiples, padded
 from tracelens.rules.rcp._weight import Weight
 
@@ -47,6 +43,8 @@ class RelationData(RecompileData):
     """Conditions that one line puts on symbolic values."""
 
     conditions: int = 1
+    #: The most numbers that one size should be a multiple of: a loop asks with 2, with 4, with 8.
+    divisors: int = 0
     #: One value was equal to ever another number: the line needs the number itself.
     is_specialized: bool = False
     #: The one call that failed it had fewer rows than the calls before.
@@ -57,7 +55,7 @@ class RelationData(RecompileData):
 
 def _is_multiple(data: RelationData) -> bool:
     """Whether it is about the remainder of a division: ``x.size()[0] % 8``."""
-    return bool(multiples(data.guards))
+    return bool(multiples(data.guards)) and data.divisors <= 1
 
 
 def _asks_more(data: RelationData) -> bool:
@@ -171,7 +169,7 @@ class ShapeRelationGuard(RecompileRule):
             "Warm up with one input on each side of the condition: two entries serve all inputs.",
             when="one condition of another kind",
             applies=lambda data: (
-                _is_another(data) and data.conditions == 1 and not _needs_number(data)
+                _is_another(data) and data.conditions == 1 and not _needs_one(data)
             ),
             basis="untestable",
             proof="the entries stay; they are compiled before they are needed",
@@ -181,25 +179,19 @@ class ShapeRelationGuard(RecompileRule):
             "Warm up with the smallest and the largest size that occur, and some between them: "
             "each side of a condition is compiled once, and not in a later call.",
             when="several conditions of another kind at one line",
-            applies=lambda data: (
-                _is_another(data) and data.conditions > 1 and not _needs_number(data)
-            ),
+            applies=lambda data: _is_another(data) and data.conditions > 1 and not _needs_one(data),
             basis="untestable",
             proof="the entries stay; they are compiled before they are needed",
         ),
         Remedy(
             "pad",
             lambda data: (
-                (
-                    "Pad"
-                    if _needs_number(data)
-                    else "Or, where that does not change the results, pad"
-                )
+                ("Pad" if _needs_one(data) else "Or, where that does not change the results, pad")
                 + " the inputs to a few sizes, and call each of them once before the first "
                 "request: no condition is met for the first time later."
             ),
             when="several conditions of another kind at one line, or a line that needs the number",
-            applies=lambda data: _is_another(data) and (data.conditions > 1 or _needs_number(data)),
+            applies=lambda data: _is_another(data) and (data.conditions > 1 or _needs_one(data)),
             basis="tested",
             proof="tests/advice/RCP023/pad.py",
         ),
@@ -279,41 +271,38 @@ def _data(cause: str, group: list[tuple[History, Step]], code: str) -> RelationD
         source=guards_of([first.check])[0].name,
         guards=guards_of(step.check for step in steps[:MAX_QUOTED]),
         recompiles=len(steps),
-        conditions=max(1, len(_conditions(group))),
+        conditions=max(1, len(_conditions(_of_line(group)))),
+        divisors=_divisors(_of_line(group)),
         is_specialized=_is_specialized(steps),
-        is_smaller=len(steps) == 1 and _is_smaller(first),
+        is_smaller=len(steps) == 1 and is_smaller(first),
         is_duck=is_duck_sized(steps),
     )
 
 
-def _is_smaller(step: Step) -> bool:
-    """Whether the call had fewer rows: below a bound, or than an older entry was compiled for."""
-    return any(
-        check.dimension is not None and check.dimension[1] == 0 and check.high is None
-        if isinstance(check := failure.check, RangeCheck)
-        else is_size(check) and _shrank(check)
-        for failure in step.seen.record.failures
-    )
-
-
-def _shrank(check: Check | None) -> bool:
-    if not isinstance(check, TensorMismatch) or check.index != 0:
-        return False
-    sizes = check.actual, check.expected
-    known = all(one.isdecimal() and len(one) < MAX_DIGITS for one in sizes)
-    return known and 1 < int(check.actual) < int(check.expected)
-
-
-def _conditions(group: list[tuple[History, Step]]) -> set[str]:
-    """Return what the line's conditions are on: each has two sides, and is one condition."""
+def _of_line(group: list[tuple[History, Step]]) -> tuple[Guard, ...]:
+    """Return all conditions of the line that failed, in any entry."""
     lines = {_line(step.failure) for _, step in group}
-    return {
-        guard.name
+    return guards_of(
+        failure.check
         for _, step in group
         for failure in step.seen.record.failures
         if is_condition(failure.check) and not is_special(failure.check) and _line(failure) in lines
-        for guard in guards_of([failure.check])
-    }
+    )
+
+
+def _conditions(guards: Sequence[Guard]) -> set[str]:
+    """Return what the conditions are on: each has two sides, and is one condition."""
+    return {_on_multiple(one) or one.name for one in guards}
+
+
+def _divisors(guards: Sequence[Guard]) -> int:
+    found = {multiple for one in guards for multiple in multiples([one])}
+    return max(Counter(multiple.what for multiple in found).values(), default=0)
+
+
+def _on_multiple(guard: Guard) -> str:
+    """Return the size and the number that a condition on a multiple is about."""
+    return " ".join(part for one in multiples([guard]) for part in one)
 
 
 def _line(failure: GuardFailure | None) -> str:
@@ -374,6 +363,11 @@ def _is_float(data: RelationData) -> bool:
 
 def _branches(data: RelationData) -> bool:
     return data.code.startswith(("if ", "while ", "elif "))
+
+
+def _needs_one(data: RelationData) -> bool:
+    """Whether no few calls warm up both sides of all conditions: numbers, multiples of several."""
+    return _needs_number(data) or data.divisors > 1
 
 
 def _needs_number(data: RelationData) -> bool:
