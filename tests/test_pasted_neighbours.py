@@ -103,3 +103,56 @@ def test_a_table_of_the_profiler_in_a_diff_is_read(mark: str, tmp_path: Path) ->
         "12.604ms           300  \n"
     )
     assert "`aten::addmm`" in _told(f"{mark}{text}", tmp_path)[0].message
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        (
+            (
+                "[rank0]:[E1206 18:44:16.994932383 ProcessGroupNCCL.cpp:1709] [PG 1 Rank 0] Timeout at "
+                "NCCL work: 53, last enqueued NCCL work: 55, last completed NCCL work: 52.\n"
+                "[rank0]:[E1206 18:44:16.994957078 ProcessGroupNCCL.cpp:621] [Rank 0] Some NCCL "
+                "operations have failed or timed out.\n"
+            ),
+            "ERR029",
+            "a collective timed out",
+        ),
+        (
+            (
+                "torch.distributed.DistBackendError: [4] is setting up NCCL communicator and "
+                "retrieving ncclUniqueId from [0] via c10d key-value store by key '0', but "
+                "store->get('0') got error: Socket Timeout\n"
+            ),
+            "ERR000",
+            "the processes did not find each other",
+        ),
+        (
+            (
+                "skipping cudagraphs due to deterministic index put. Found from : \n"
+                '   File "/home/ana/proj/model.py", line 12, in forward\n     y[i] = x\n'
+            ),
+            "CGR003",
+            "deterministic index put in `y[i] = x` cannot be recorded",
+        ),
+        (
+            "n1:180458:182539 [1] NCCL INFO Connected all rings\n",
+            "LOG001",
+            "lines of NCCL's own log",
+        ),
+        (
+            (
+                f"prim_kind    shapes{' ' * 60}ncalls  time(ms)  overall%\n"
+                "convolution  mb5_ic64oc64_ih56oh56kh3sh1dh0ph1  800  204.16  16.53\n"
+            ),
+            "LOG001",
+            "verbose_converter",
+        ),
+    ],
+)
+def test_what_is_left_of_a_log_is_answered(
+    text: str, code: str, words: str, tmp_path: Path
+) -> None:
+    first = _told(text, tmp_path)[0]
+    assert first.code == code
+    assert words in first.title

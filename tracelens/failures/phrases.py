@@ -199,7 +199,7 @@ PHRASES = (
         r"Watchdogcaughtcollectiveoperationtimeout|[Cc]ollectiveoperationtimeout:WorkNCCL"
         r"|Timeout\(ms\)=\d{1,9}\)ranfor\d"
         r"|(?:NCCL.?swatchdog|swatchdog(?=.{1,24}withoutmakingprogressinmon))gotstuckfor(?P<stuck>\d{1,6})seconds"
-        r"|Notallranksjoiningcollective",
+        r"|Notallranksjoiningcollective|TimeoutatNCCLwork:\d",
     ),
     Phrase(
         "nccl-error",

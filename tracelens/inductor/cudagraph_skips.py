@@ -53,6 +53,7 @@ OPERATION = (
     "incompatible op",
     "control flow operator",
     "index_put_ fallback",
+    "deterministic index put",
     "sparsity not handled",
     "Conditional ops",
     "CUDAGraph-unsafe custom ops",

@@ -76,8 +76,9 @@ class Foreign(Log):
         r"| {0,8}triton_(?:poi|red|per|tem|for)_\w{1,200} \(\d{1,9}, \d{1,9}, \d{1,9}\)x\(\d{1,5}, "
         r"|(?:[\w.-]{1,60}:\d{1,9}:\d{1,9} \[\d{1,3}\] )?"
         r"(?:[\w./]{1,60}\.\w{1,3}:\d{1,6} )?NCCL WARN "
+        r"|[\w.-]{1,60}:\d{1,9}:\d{1,9} \[\d{1,3}\] NCCL INFO "
         # oneDNN's own script that sums its lines up.
-        r"|prim_kind {2,20}\w{2,20} {2,40}(?:\w{2,20} {2,20})?ncalls {2,20}time\(ms\)"
+        r"|prim_kind {2,20}\w{2,20} {2,200}(?:\w{2,20} {2,20})?ncalls {2,20}time\(ms\)"
         r"|(?:%s )?CompilationMetrics\(compile_id=|\{['\"]compile_id['\"]: ['\"]"
         r"|// -----// IR Dump (?:Before|After) | {0,4}tt\.func (?:public|private) @"
         r"|#(?:blocked|mma|shared)\d* = #(?:ttg|triton_gpu|ttng)\."
