@@ -111,7 +111,8 @@ def test_a_table_of_the_profiler_in_a_diff_is_read(mark: str, tmp_path: Path) ->
         (
             (
                 "[rank0]:[E1206 18:44:16.994932383 ProcessGroupNCCL.cpp:1709] [PG 1 Rank 0] "
-                "Timeout at NCCL work: 53, last enqueued NCCL work: 55, last completed NCCL work: 52.\n"
+                "Timeout at NCCL work: 53, last enqueued NCCL work: 55, last completed NCCL work: "
+                "52.\n"
                 "[rank0]:[E1206 18:44:16.994957078 ProcessGroupNCCL.cpp:621] [Rank 0] Some NCCL "
                 "operations have failed or timed out.\n"
             ),
