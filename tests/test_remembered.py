@@ -9,6 +9,7 @@ import pytest
 from tracelens import analyze, judging
 from tracelens.logs import _generated, _guard_lines, _modules
 from tracelens.logs._starts import start
+from tracelens.logs.guards import Guards, GuardTree
 from tracelens.logs.output_code import OutputCode, OutputModule
 
 LOG = Path(__file__).parents[1] / "fixtures/rules/IND001-fallback-kernel/fires-cumsum.log"
@@ -45,6 +46,18 @@ def test_modules_that_are_alike_have_their_equal_steps_in_common() -> None:
     assert [a is b for a, b in zip(one.steps, like.steps, strict=True)] == [True, True, True]
     assert [a is b for a, b in zip(one.steps, other.steps, strict=True)] == [True, False, True]
     assert [step.comment and step.comment.nodes for step in other.steps] == [None, ("sum",), None]
+
+
+def test_guards_in_unlike_lines_have_equal_texts_in_common() -> None:
+    tree = "TREE_GUARD_MANAGER:\n+- RootGuardManager\n{0}+- GuardManager: source=G['model']\n"
+    tree += "{0}| +- TYPE_MATCH: ___check_type_id(G['model'], 7)\n"
+    (one,), (deeper,) = (Guards.parse(tree.format(above)) for above in ("| ", "| | "))
+    assert isinstance(one, GuardTree)
+    assert isinstance(deeper, GuardTree)
+    assert one.guards[-1] is not deeper.guards[-1]
+    assert one.guards[-1].expression == "___check_type_id(G['model'], 7)"
+    assert one.guards[-1].expression is deeper.guards[-1].expression
+    assert one.guards[-2].source is deeper.guards[-2].source
 
 
 def test_compilations_that_begin_in_the_same_frames_have_them_in_common() -> None:

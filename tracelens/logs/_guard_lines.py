@@ -82,14 +82,14 @@ def _read(line: str, nested: Nested, guard: Make) -> Any:
     values: dict[str, Any] = {"depth": line[: head.start("kind")], "kind": kind}
     if head["leads"]:
         access = _ACCESS.search(line, at + 1)
-        values["source"] = line[at:] if access is None else line[at : access.start()]
+        values["source"] = sys.intern(line[at:] if access is None else line[at : access.start()])
         return guard(values) if values["source"] else nested("guards", line)
     end = line.find(_HASH, at)
     expression = (line[at:] if end < 0 else line[at:end]).rstrip(" ")
     comment = "" if end < 0 else line[end + len(_HASH) :]
     if not expression or expression[-1].isspace() or ":" in kind or (end >= 0 and not comment):
         return nested("guards", line)
-    values["expression"] = expression
+    values["expression"] = sys.intern(expression)  # other ranks check the same in other lines
     if comment:
         values["comment"] = _user_line(comment) or nested("comment", comment)
     return guard(values)
