@@ -61,5 +61,6 @@ def test_a_candidate_without_time_is_no_error(tmp_path: Path) -> None:
     found = [one for one in _analyze(text, tmp_path).findings if one.code == "TUN004"]
     assert [one.title for one in found] == ["1 candidate kernel did not run"]
     assert found[0].severity == "none"
+    assert "1 without a time (`inf`) did not run" in _analyze(text, tmp_path).told[0].message
     ran = _rows(("triton_bmm_62", "0.0102"), ("bmm", "0.0203"), ("triton_bmm_60", "0.04"))
     assert "TUN004" not in {one.code for one in _analyze(ran, tmp_path).findings}

@@ -210,6 +210,13 @@ class LibraryKernelWins(Rule):
             if plain
             else ""
         )
+        failed = sum(1 for row in rows for c in row.record.choices if not c.ran)
+        left_out = (
+            f" {failed} without a time (`inf`) did not run, most often for want of shared memory: "
+            "such candidates are left out, which is harmless."
+            if failed
+            else ""
+        )
         one = rows[0].record.best
         return self.finding(
             "template",
@@ -217,7 +224,7 @@ class LibraryKernelWins(Rule):
             if one is not None and len(rows) == 1
             else f"a template won {_of(len(rows), data.tuned)}",
             message=f"{told} That is what the search is for, and no error; its choice is kept in "
-            f"Inductor's cache.{tf32} The operator's sizes stand in the line above the rows.",
+            f"Inductor's cache.{left_out}{tf32} The operator's sizes stand in the line above them.",
             severity=Severity.INFO,
             confidence=Confidence.MEDIUM,
             count=len(rows),
