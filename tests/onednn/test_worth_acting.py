@@ -76,3 +76,13 @@ def test_few_executions_of_a_compiled_run_are_no_excerpt(
     log.write_text(before + (REORDER.format(ms=ms) + USE) * 4, encoding="utf-8")
     (found,) = (one for one in analyze(str(log)).findings if one.code == "ONE003")
     assert found.severity is expected
+
+
+def test_a_run_that_compiles_is_judged_by_what_it_took_with_any_backend(tmp_path: Path) -> None:
+    """Generic copies take 0.9 ms: all of some pasted lines, and next to nothing of a run."""
+    slow = REORDER.replace("jit:uni", "simple:any").replace("16x3x7x7", "16x16x8x8")
+    for before, told in (("", True), (COMPILED.read_text("utf-8"), False)):
+        log = tmp_path / "run.log"
+        log.write_text(before + slow.format(ms=0.3) * 3, encoding="utf-8")
+        codes = {one.code for one in analyze(str(log)).findings}
+        assert ("ONE005" in codes) is told

@@ -13,6 +13,7 @@ from tracelens.report import Cost
 from tracelens.words import length, percent, plural
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
     from tracelens.inductor.library_calls import LibraryCall, LibraryRun
     from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveCreate, PrimitiveExec
 
@@ -165,6 +166,7 @@ class Spent(NamedTuple):
         execs: Table[PrimitiveExec],
         calls: Iterable[Seen[LibraryCall]] = (),
         ran: Iterable[Seen[LibraryRun]] = (),
+        run: Iterable[Seen[RunFacts]] = (),
     ) -> Spent:
         """Add up all executions; with the calls of generated code, see which left no line."""
         made = list(calls)
@@ -172,7 +174,8 @@ class Spent(NamedTuple):
         seen = sum(id(call) in shown for call in made)
         few = shown and seen < MOST * len(made)
         hidden = f"only {seen} of {len(made)} products of the compiled code leave oneDNN lines"
-        return cls(sum(group.ms for group in groups(execs)), hidden if few else "", bool(made))
+        is_run = bool(made) or any(row.record.is_compiled for row in run)
+        return cls(sum(group.ms for group in groups(execs)), hidden if few else "", is_run)
 
     def share(self, ms: float) -> float:
         """Return ``ms`` as a part of all execution time."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tracelens.dynamo.run_facts import facts_of, inputs_of
+from tracelens.dynamo.run_facts import inputs_of
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.remedies import (
@@ -154,7 +154,7 @@ class ActivationLayoutPingPong(Rule):
         ran: Table[LibraryRun],
     ) -> Iterator[Finding]:
         """Yield one finding for all activations that go to and fro."""
-        spent = Spent.of(execs, calls, ran)
+        spent = Spent.of(execs, calls, ran, run)
         around = _around(execs, MIN_COUNT)
         once = not around.shows and is_excerpt(execs)
         if once:
@@ -163,8 +163,7 @@ class ActivationLayoutPingPong(Rule):
         enough = not once or spent.share(steady(around.reorders.values())) >= SHARE_OF_EXCERPT
         if around.shows and enough:
             ms = steady(around.reorders.values())
-            compiled = facts_of(run).is_compiled is True
-            light = too_little(ms, spent.share(ms), MIN_SHARE, execs, is_run=compiled)
+            light = too_little(ms, spent.share(ms), MIN_SHARE, execs, is_run=spent.is_run)
             yield self._finding(around, spent, run, once=once, light=light)
 
     def _finding(

@@ -106,7 +106,7 @@ class DisguisedReferenceGemm(Rule):
         """Yield one finding per data types, and a note on what runs inside other primitives."""
         isa = instruction_set(isas)
         runs = groups(execs)
-        spent = Spent.of(execs)
+        spent = Spent.of(execs, run=run)
         fast = Fast(runs, isa)
         found: dict[tuple[str, str], list[Runs]] = {}
         for group in runs:

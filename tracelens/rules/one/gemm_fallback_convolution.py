@@ -157,7 +157,7 @@ class GemmFallbackConvolution(Rule):
         isa = instruction_set(isas)
         if isa and not has_jit_gemm(isa):
             return
-        spent = Spent.of(execs, calls, ran)
+        spent = Spent.of(execs, calls, ran, run)
         runs = groups(execs)
         repeated = any(g.count >= MIN_COUNT for g in runs if g.run.primitive in COMPUTE)
         once = not (repeated or spent.is_run) and is_excerpt(execs)

@@ -96,7 +96,7 @@ class IntegerWeightsNotDecompressed(Rule):
     ) -> Iterator[Finding]:
         """Yield one finding per pair of types and implementation."""
         isa = instruction_set(isas)
-        spent = Spent.of(execs)
+        spent = Spent.of(execs, run=run)
         causes: dict[tuple[str, str, str], list[Runs]] = {}
         for group in groups(execs):
             if unpacks(group.run) and group.grade(isa) is not Grade.OPTIMISED:

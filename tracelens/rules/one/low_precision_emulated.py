@@ -133,7 +133,7 @@ class LowPrecisionEmulated(Rule):
                 and (rows_of(one) or MIN_ROWS) >= MIN_ROWS
             ):
                 found.setdefault(arithmetic(one).stored, []).append(group)
-        spent, floats = Spent.of(execs, calls, ran), _floats(runs)
+        spent, floats = Spent.of(execs, calls, ran, run), _floats(runs)
         lines = UserLines(ran)
         for dtype, emulated in found.items():
             emulated.sort(key=lambda group: -group.ms)

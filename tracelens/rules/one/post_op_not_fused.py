@@ -116,7 +116,7 @@ class PostOpNotFused(Rule):
         """Yield one finding per activation."""
         if len(modules) or any(row.record.is_training for row in execs):
             return
-        spent = Spent.of(execs)
+        spent = Spent.of(execs, run=run)
         arm = instruction_set(isas).startswith("AArch64")
         products = _by_result(execs)
         by_name: dict[str, list[_Pair]] = {}

@@ -150,7 +150,7 @@ class ReferenceKernelDispatch(Rule):
         log = _Log(
             runs=runs,
             fast=Fast(runs, instruction_set(isas)),
-            all=Spent.of(execs, calls, ran),
+            all=Spent.of(execs, calls, ran, run),
             isa=instruction_set(isas),
             facts=run,
             recorded=bool(len(dispatches) or len(library)),

@@ -121,7 +121,7 @@ class SlowReorderImplementation(Rule):
         runs = [group for group in groups(execs) if group.run.primitive == "reorder"]
         rates = [_rate(group) for group in runs if group.grade(isa) is Grade.OPTIMISED]
         best = max(rates, default=0.0)
-        spent = Spent.of(execs)
+        spent = Spent.of(execs, run=run)
         slow = [group for group in runs if _is_slow(group, best / FACTOR or SLOW)]
         by_format: dict[tuple[str, str], list[Runs]] = {}
         for group in slow:

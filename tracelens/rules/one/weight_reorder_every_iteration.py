@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tracelens.dynamo.run_facts import facts_of
 from tracelens.evidence import Place, Seen, Table
 from tracelens.experiment import Experiment
 from tracelens.inductor.remedies import FREEZING, bfloat16, compile_frozen, freeze
@@ -161,7 +160,7 @@ class WeightReorderEveryIteration(Rule):
         weights = list(_weights(execs))
         # Lines between a reorder and its use are executions, unless oneDNN tells more.
         is_plain = not (len(created) or len(checked) or len(external))
-        spent = Spent.of(execs, calls, ran)
+        spent = Spent.of(execs, calls, ran, run)
         by_primitive: dict[str, list[_Weight]] = {}
         for weight in weights:
             if weight.recurs and not (is_plain and weight.is_packed_first):
@@ -170,10 +169,9 @@ class WeightReorderEveryIteration(Rule):
         if once:
             yield from self._packed(list(execs), run)
             by_primitive = _shown_once(weights, spent)
-        compiled = facts_of(run).is_compiled is True
         for primitive, found in by_primitive.items():
             ms = steady(_once(row for weight in found for row in weight.reorders))
-            light = too_little(ms, spent.share(ms), NOTE_SHARE, execs, is_run=compiled)
+            light = too_little(ms, spent.share(ms), NOTE_SHARE, execs, is_run=spent.is_run)
             yield self._finding(primitive, found, spent, run, excerpt=once, light=light)
 
     def _packed(self, rows: list[Seen[PrimitiveExec]], run: Table[RunFacts]) -> Iterator[Finding]:
