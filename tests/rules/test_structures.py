@@ -159,3 +159,12 @@ def test_both_dimensions_that_changed_are_marked(tmp_path: Path) -> None:
     )
     (found,) = [one for one in told(tmp_path, guards[:1]) if one.code == "RCP003"]
     assert found.advice[0].code == "torch._dynamo.maybe_mark_dynamic(x, 3)"
+
+
+def test_parts_of_a_module_are_named_as_the_program_writes_them(tmp_path: Path) -> None:
+    source = "self._modules['blocks']._modules['0']._modules['drop'].kind"
+    (found,) = told(tmp_path, [f"{source} == 'a'"])
+    assert "`self.blocks[0].drop.kind`" in found.title
+    assert found.data["source"] == source  # what programs read stays as torch has it
+    (found,) = told(tmp_path, ["self.kinds['a'].kind == 'a'"])
+    assert "`self.kinds['a'].kind`" in found.title

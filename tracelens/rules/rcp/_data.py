@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from functools import singledispatch
 from itertools import pairwise
@@ -22,7 +23,7 @@ from tracelens.logs.recompiles import (
     TypeCheck,
     ValueCheck,
 )
-from tracelens.report import Finding, FindingData
+from tracelens.report import Advice, Finding, FindingData
 from tracelens.report.programs import is_library
 from tracelens.report.stories import (
     RESUMED,
@@ -49,6 +50,8 @@ __all__ = [
     "told_by",
 ]
 
+#: Where a module has its parts.
+_PART = re.compile(r"\._(?:modules|parameters|buffers)\['(\w{1,80})'\]")
 #: Where a module keeps what changed.
 KEPT = "module"
 #: Values from which on a number that only grows is a counter.
@@ -255,6 +258,11 @@ def _parts(check: Check) -> tuple[Check, ...]:
     return (isinstance(check, Expression) and check.relations) or (check,)
 
 
+def as_written(text: str) -> str:
+    """Return ``text`` with parts of modules as a program writes them: ``self.blocks[0].norm``."""
+    return _PART.sub(lambda part: f"[{part[1]}]" if part[1].isdecimal() else f".{part[1]}", text)
+
+
 class RecompileRule(Rule):
     """Base of the rules about one cause of recompiles."""
 
@@ -262,8 +270,15 @@ class RecompileRule(Rule):
 
     def finding(self, *identity: object, title: str, message: str, **told: Any) -> Finding:
         """Make the finding, without a name where the log gives a reason and not the function."""
-        title, message = (text.replace("`?`", "a function") for text in (title, message))
+        title, message = (
+            as_written(text).replace("`?`", "a function") for text in (title, message)
+        )
         return super().finding(*identity, title=title, message=message, **told)
+
+    def advise(self, data: FindingData) -> tuple[Advice, ...]:
+        """Return the advice, with parts of modules as a program writes them."""
+        found = super().advise(data)
+        return tuple(one.model_copy(update={"text": as_written(one.text)}) for one in found)
 
     def causes(self, finding: Finding) -> Iterator[Story]:
         """Tell why the functions are compiled again, and what comes of that."""
