@@ -29,3 +29,33 @@ def told(tmp_path: Path, ms: float | None) -> dict[str, Severity]:
 def test_a_share_of_the_call_decides(tmp_path: Path, ms: float | None, noise: bool) -> None:
     # 40 KiB of weights: 8 microseconds, of half a millisecond or of 25
     assert (told(tmp_path, ms)["IND004"] is Severity.NONE) is noise
+
+
+PREFIX = "V1101 10:00:00.000000 7 torch/_inductor/graph.py:2722] [0/0] [__output_code] "
+LAYER = """\
+Output code:
+# AOT ID: ['0_inference']
+def call(args):
+    arg0_1, arg1_1, arg2_1 = args
+    assert_size_stride(arg0_1, ({size}, 64), (64, 1))
+    assert_size_stride(arg1_1, ({size}, ), (1, ))
+    assert_size_stride(arg2_1, (1, 64), (64, 1))
+    buf0 = empty_strided_cpu((1, {size}), ({size}, 1), torch.{dtype})
+    extern_kernels.addmm(arg1_1, arg2_1, reinterpret_tensor(arg0_1, (64, {size}), (1, 64), 0), alpha=1, beta=1, out=buf0)
+    return (buf0, )
+def get_args():
+    arg0_1 = rand_strided(({size}, 64), (64, 1), device='cpu', dtype=torch.{dtype})
+"""  # noqa: E501 -- a line of a log
+
+
+@pytest.mark.parametrize(("size", "told"), [(64, False), (127, False), (128, True), (1024, True)])
+def test_float32_weights_that_the_first_cache_holds_are_not_worth_packing(
+    tmp_path: Path, size: int, told: bool
+) -> None:
+    """Below 32 KiB the frozen model was as fast."""
+    log = tmp_path / "run.log"
+    log.write_text(
+        "".join(f"{PREFIX}{x}\n" for x in LAYER.format(size=size, dtype="float32").splitlines())
+    )
+    (found,) = (one for one in analyze(str(log)).findings if one.code == "IND004")
+    assert (found.severity is not Severity.NONE) is told

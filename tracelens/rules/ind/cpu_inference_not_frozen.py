@@ -33,6 +33,8 @@ __all__ = ["CpuInferenceNotFrozen"]
 
 #: Bytes of weights per graph from which it is worth a warning: more than a core's own caches hold.
 LARGE = 1 << 20
+#: Weights of float32 layers that a cache holds: measured, freezing changed nothing.
+CACHED = 32 << 10
 MAX_QUOTED = 3
 #: Bytes of weights that a second copy of matters for.
 MANY = 1 << 28
@@ -59,7 +61,8 @@ class CpuInferenceNotFrozen(Rule):
     differentiated; also where weights are exchanged between calls (adapters), or where memory does
     not suffice for a second copy of them. On AArch64, do not freeze bfloat16 layers before
     torch 2.15: they run in oneDNN's reference kernels then (ONE001). Below 1 MiB of weights it is a
-    note, below 8 KiB, or 0.5 % of a call that a trace has timed, it is folded.
+    note, below 8 KiB (32 KiB of float32 layers), or 0.5 % of a call that a trace has timed, it is
+    folded.
 
     ## What to do
     Freeze, and call the model under ``torch.no_grad()``. It is not always a win: compare, and see
@@ -186,7 +189,8 @@ class CpuInferenceNotFrozen(Rule):
             graphs=count,
             dtypes=found[0].weight.dtype,
         )
-        little = total > 0 and is_little(total, found[0].seen.record, call_ms(regions))
+        little = 0 < total < CACHED and not ops[True] and data.dtypes == "float32"
+        little |= total > 0 and is_little(total, found[0].seen.record, call_ms(regions))
         yield self.finding(
             "not frozen",
             title=f"an inference graph takes the weights of {_told(found)} as inputs",
