@@ -140,6 +140,18 @@ def test_what_breaks_in_pythons_logging_is_the_call_of_a_logger(tmp_path: Path) 
     assert [one.text for one in found.advice] == ["Move the call out of the compiled function."]
 
 
+def test_who_makes_a_logger_calls_none(tmp_path: Path) -> None:
+    made = (
+        "[__graph_breaks] \n[__graph_breaks] User code traceback:\n"
+        '[__graph_breaks]   File "/home/ana/proj/model.py", line 9, in forward\n'
+        "[__graph_breaks]     logging.getLogger(name)\n"
+        '[__graph_breaks]   File "/usr/lib/python3.10/logging/__init__.py", line 2127, in getLogger\n'
+        "[__graph_breaks]     if not name or isinstance(name, str) and name == root.name:\n"
+    )
+    assert codes(tmp_path, LOGGED + made) == ["GBR012"]
+    assert codes(tmp_path, LOGGED + made.replace("getLogger(name)", "info(name)")) == ["GBR004"]
+
+
 def test_a_module_of_that_name_in_the_program_is_its_own(tmp_path: Path) -> None:
     assert codes(tmp_path, LOGGED.replace("/usr/lib/python3.10", "/home/ana/proj")) == ["GBR012"]
 

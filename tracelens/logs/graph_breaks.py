@@ -337,11 +337,12 @@ class GraphBreak(_Told):
     def family(self) -> str:
         """The family of the true cause; ``ddp`` for breaks that torch's own wrapper makes.
 
-        What cannot be traced in Python's own ``logging`` is the call of a logger.
+        What cannot be traced in Python's own ``logging`` is the call of a logger, or of what makes
+        one, which no setting leaves out.
         """
         if self.file.endswith(DATA_PARALLEL_FILE):
             return "ddp"
-        if _LOGGING.search(self.file):
+        if _LOGGING.search(self.file) and not any("getLogger" in one.code for one in self.stack):
             return "logger"
         return self.cause.family if self.cause else "other"
 
