@@ -271,3 +271,14 @@ def test_why_an_engine_did_not_start_is_answered_by_the_table(tmp_path: Path) ->
     other = first(START.format("the layers of this model are odd"), tmp_path)
     assert other.title.startswith("the engine did not start")
     assert "engine-eager" in [one.id for one in other.advice]
+
+
+@pytest.mark.parametrize(("code", "told"), [(-9, "was killed by the system"), (1, "failed")])
+def test_the_line_of_a_launcher_alone_says_what_its_code_means(
+    code: int, told: str, tmp_path: Path
+) -> None:
+    logger = "ERROR:torch.distributed.elastic.multiprocessing.api"
+    line = f"{logger}:failed (exitcode: {code}) local_rank: 0 (pid: 71) of binary: /usr/bin/python"
+    found = first(line, tmp_path)
+    assert found.code == "ERR000"
+    assert told in found.title

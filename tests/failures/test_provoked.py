@@ -24,7 +24,7 @@ EXPECTED = {
     "unknown_backend": ("ERR000", "no backend of that name"),
     "inside_dynamo": ("ERR018", "ZeroDivisionError"),
     "traced_again": ("ERR019", "traced again"),
-    "decided": ("DYN001", "u0 > 4"),
+    "decided": ("DYN001", "n > 4"),
     "marked": ("DYN002", "16"),
     "limit": ("RCP001", "ended the program"),
     "twice": ("ERR000", "differentiated twice"),

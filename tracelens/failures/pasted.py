@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from tracelens.failures.home import line_of
 from tracelens.failures.messages import is_warned, raised_by
-from tracelens.failures.refusals import refusal
+from tracelens.failures.refusals import is_own, refusal
 from tracelens.failures.words import is_error, of_torch
 from tracelens.logs.failures import Episode, Raised, Traced
 
@@ -88,7 +88,7 @@ def is_refused(message: str, episode: Episode) -> bool:
     found = refusal(message)
     if found is None:
         return False
-    return found.is_own(message) or any(_RUNS_TORCH.search(line_of(item)) for item in episode.items)
+    return is_own(message) or any(_RUNS_TORCH.search(line_of(item)) for item in episode.items)
 
 
 def _more(last: Raised, episode: Episode) -> str:
@@ -131,7 +131,7 @@ def refused_line(episode: Episode, raised: list[Raised]) -> int:
         return -1
     for n, line in enumerate(lines):
         found = None if episode.items[n].logged else refusal(line)
-        if found is not None and found.is_own(line):
+        if found is not None and is_own(line):
             return n
     return -1
 

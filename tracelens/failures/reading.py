@@ -56,6 +56,8 @@ _MAKES = re.compile(
 )
 #: Kernels that Inductor writes; the text has no blanks.
 _WRITTEN = re.compile(r"triton_(?:poi|red|per|tem|for|unk)_|deftriton_\(")
+#: Frames that record CUDA graphs.
+_CAPTURES = re.compile(r"[/\\]torch[/\\](?:cuda[/\\]graphs|_inductor[/\\]cudagraph_trees)\.py")
 #: Where a model is exported.
 _EXPORTS = re.compile(r"[/\\]torch[/\\]_?export[/\\]")
 #: The caller and the callee.
@@ -266,7 +268,9 @@ def _own(frames: list[Traced]) -> dict[str, str]:
 
 
 def _met(cause: str, frames: list[Traced]) -> dict[str, str]:
-    """Return that no compiled code met a tensor of inference mode, or that a model is exported."""
+    """Return what the frames tell of the cause: a model exported, a graph captured, eager code."""
+    if cause == "out-of-memory" and any(_CAPTURES.search(one.place) for one in frames):
+        return {"captures": "yes"}
     if cause == "fullgraph" and any(_EXPORTS.search(one.place) for one in frames):
         return {"exports": "yes"}
     eager = cause == "inference-tensor" and not any(is_compiler(one.place) for one in frames)

@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple
 
-__all__ = ["Refusal", "refusal", "refusals"]
+__all__ = ["Refusal", "is_own", "refusal", "refusals"]
 
 #: Characters for which a ``*`` in words may stand.
 GAP = 200
@@ -35,11 +35,6 @@ class Refusal(NamedTuple):
     #: Words that other programs print, too; they are among the others.
     shared: frozenset[tuple[str, ...]] = frozenset()
 
-    def is_own(self, text: str) -> bool:
-        """Tell whether the message ``text`` is in words that nobody else prints."""
-        squeezed = _BLANKS.sub("", text)
-        return any(_has(squeezed, one) for one in self.words if one not in self.shared)
-
 
 @cache
 def refusals() -> tuple[Refusal, ...]:
@@ -58,6 +53,18 @@ def _made(name: str, words: Sequence[str], shared: Sequence[str] = (), **more: A
 def refusal(text: str) -> Refusal | None:
     """Return what is refused in the message ``text``; None where nothing known is."""
     return next(_found(text), None)
+
+
+@lru_cache(maxsize=64)
+def is_own(text: str) -> bool:
+    """Tell whether the message ``text`` has words of any of them that nobody else prints."""
+    squeezed = _BLANKS.sub("", text)
+    return any(
+        _has(squeezed, parts)
+        for one in refusals()
+        for parts in one.words
+        if parts not in one.shared
+    )
 
 
 def _parts(words: str) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ def _may_be_fragments(data: FailureData) -> bool:
 
 
 def _has_pools(data: FailureData) -> bool:
-    return "private pools" in data.message
+    return "private pools" in data.message or "captures" in data.facts
 
 
 class OutOfMemory(FailureRule):
@@ -96,7 +96,7 @@ class OutOfMemory(FailureRule):
             "Compile without CUDA graphs: each keeps its own memory (private pools).",
             code='torch.compile(model, mode="max-autotune-no-cudagraphs")  # or the default mode',
             applies=_has_pools,
-            when="the message counts memory in private pools",
+            when="a CUDA graph is captured, or the message counts memory in private pools",
             since="2.1",
             basis="untestable",
             proof="needs a GPU",
@@ -106,7 +106,7 @@ class OutOfMemory(FailureRule):
             "Capture fewer sizes: mark what varies as dynamic, or pad to a few sizes.",
             code="torch._dynamo.mark_dynamic(x, 0)",
             applies=_has_pools,
-            when="the message counts memory in private pools",
+            when="a CUDA graph is captured, or the message counts memory in private pools",
             basis="untestable",
             proof="needs a GPU",
         ),
