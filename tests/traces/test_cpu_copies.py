@@ -67,20 +67,22 @@ def test_patches_that_are_written_out_belong_in_a_convolution(
 
 
 @pytest.mark.parametrize(
-    ("weights", "us", "told"),
+    ("channels", "weights", "us", "told"),
     [
-        ([48, 1, 7, 7], 300.0, True),
-        ([48, 1, 7, 7], 190.0, False),  # 19 %
-        ([48, 48, 7, 7], 300.0, False),
-        ([1, 1, 7, 7], 300.0, False),  # one filter
+        (48, [48, 1, 7, 7], 300.0, True),
+        (48, [48, 1, 7, 7], 190.0, False),  # 19 %
+        (48, [48, 48, 7, 7], 300.0, False),
+        (1, [1, 1, 7, 7], 300.0, False),  # one filter
+        (1, [48, 1, 7, 7], 300.0, False),  # a gray image: it is in either layout
     ],
 )
 def test_convolutions_of_one_channel_each_are_told(
-    tmp_path: Path, weights: list[int], us: float, told: bool
+    tmp_path: Path, channels: int, weights: list[int], us: float, told: bool
 ) -> None:
     values = ["", "", "", "[3, 3]", "[1, 1]", "[1, 1]", "48"]
+    image = [4, channels, 32, 32]
     one = shaped(
-        "aten::mkldnn_convolution", us, [[4, 48, 32, 32], weights, []], ["float", "float", ""],
+        "aten::mkldnn_convolution", us, [image, weights, []], ["float", "float", ""],
         **{"Concrete Inputs": values},
     )  # fmt: skip
     rest = op("aten::mm", 0.0, 1_000.0 - us)

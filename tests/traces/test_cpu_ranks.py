@@ -14,10 +14,17 @@ from tracelens.rules.trc.exposed_collectives import ExposedCollectives
 
 
 @pytest.mark.parametrize(
-    ("passes", "reduced", "told"), [(4, 4, True), (1, 4, False), (4, 3, False)]
+    ("passes", "trained", "synced", "reduced", "told"),
+    [
+        (4, 4, 4, 4, True),
+        (1, 1, 1, 4, False),
+        (4, 4, 4, 3, False),
+        (4, 4, 1, 8, False),  # all but the last in no_sync(), in buckets
+        (4, 1, 1, 8, False),  # all but one evaluate
+    ],
 )
 def test_gradients_that_are_reduced_for_each_of_several_passes(
-    tmp_path: Path, passes: int, reduced: int, told: bool
+    tmp_path: Path, *, passes: int, trained: int, synced: int, reduced: int, told: bool
 ) -> None:
     """With fewer messages than passes, some passes reduce nothing."""
     events: list[Json] = []
@@ -27,6 +34,9 @@ def test_gradients_that_are_reduced_for_each_of_several_passes(
             name = "DistributedDataParallel.forward"
             events.append(span("user_annotation", name, start + 1_000 * at, 900.0))
         events.append(op("aten::mm", start + 1.0, 8_000.0))
+        names = ["NllLossBackward0", *["torch::autograd::AccumulateGrad"] * 12] * trained
+        names += ["torch::distributed::reducer::mul_out"] * 12 * synced
+        events += [op(each, start + 8_010 + 5 * at, 4.0) for at, each in enumerate(names)]
         for at in range(reduced):
             begin = start + 9_000 + 1_000 * at
             events.append(span("user_annotation", "gloo:all_reduce", begin, 900.0, tid=7))

@@ -121,7 +121,7 @@ def test_advice_fits_what_is_exchanged(
     """Operators beside the collectives say what they are for: experts, tables, statistics."""
     sizes = {"In msg nelems": elements, "Out msg nelems": elements}
     events = [collective(name, 1000 + 70 * at, 70, **sizes) for at in range(100)]
-    events += [op(beside, 0, 10.0), kernel(GEMM, 0, 1000)]
+    events += [*[op(beside, 10.0 * at, 9.0) for at in range(100)], kernel(GEMM, 0, 1000)]
     finding = found(tmp_path, events, **A100)["TRC016"]
     assert finding.advice[0].id == advice
     assert ("SyncBatchNorm sends them" in finding.message) is (advice == "norms")
@@ -163,15 +163,32 @@ def test_adding_to_places_of_an_index_has_a_hint(tmp_path: Path, name: str, told
         (100, "aten::_foreach_norm", False),
     ],
 )
+@pytest.mark.parametrize(
+    ("node", "step"),
+    [
+        ("MulBackward0", True),
+        ("LinalgVectorNormBackward0", True),
+        ("", True),
+        ("MulBackward0", False),
+    ],
+)
 @pytest.mark.parametrize("late", [True, False])
 def test_norms_of_one_tensor_each_are_told(
-    tmp_path: Path, norms: int, name: str, told: bool, late: bool
+    tmp_path: Path, *, norms: int, name: str, told: bool, node: str, step: bool, late: bool
 ) -> None:
-    """In a step of 600 kernels of 5 us, which the device runs without a pause, or with."""
+    """In a step of 600 kernels of 5 us, which the device runs without a pause, or with.
+
+    Those that the backward pass goes through, and those of inference, are of the model.
+    """
+    told = told and node.startswith("Mul") and step
     each = 20.0 if late else 5.0
-    events: list[Json] = [span("user_annotation", "ProfilerStep#1", 0, 600 * each + 10)]
+    events: list[Json] = []
+    if step:
+        events.append(span("user_annotation", "ProfilerStep#1", 0, 600 * each + 10))
     for at in range(600):
         start, args = each * at, {"args": {"correlation": at + 1}}
+        if at >= 500 and node:
+            events.append(op(node, start, 4.0))
         events.append(op(name if at < norms else "aten::mul", start, 4.0))
         events.append(launch(start + 1, 2.0) | args)
         events.append(kernel("work", start + 4, 5) | args)

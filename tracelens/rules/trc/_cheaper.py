@@ -18,8 +18,10 @@ CHEAPER = {
     "aten::linalg_inv_ex": "to multiply with an inverse, `torch.linalg.solve` takes less",
     "aten::im2col": "to multiply patches with weights, `conv2d` takes less than `unfold`",
 }
-#: Weights of one input channel for each filter, of several: ``4x48x32x32 by 48x1x7x7``.
-_DEPTHWISE = re.compile(r" by (?!1x)\d+x1(?:x\d+){1,3}(?:, backward)?$")
+#: Weights of one input channel for each filter, of images with several: ``4x48x32x32 by 48x1x7x7``.
+#: The backward pass is told by its result: the same weights were used forward.
+_DEPTHWISE = re.compile(r"\d+x(?!1x)\d+x[\dx]+ by ((?!1x)\d+x1(?:x\d+){1,3})")
+_BACKWARD = re.compile(r"[\dx]+ by ([\dx]+), backward")
 
 
 def depthwise(works: Iterable[KernelWork], whole: float, least: float) -> str:
@@ -27,7 +29,12 @@ def depthwise(works: Iterable[KernelWork], whole: float, least: float) -> str:
 
     In channels_last the backward pass of 7 x 7 over 48 channels takes three fifths (torch 2.13).
     """
-    ms = sum(row.ms for row in works if row.on_host and _DEPTHWISE.search(row.shape))
+    rows = [row for row in works if row.on_host]
+    found = [(row, _DEPTHWISE.fullmatch(row.shape)) for row in rows]
+    weights = {match[1] for _, match in found if match}
+    ms = sum(row.ms for row, match in found if match)
+    again = [(row, _BACKWARD.fullmatch(row.shape)) for row in rows]
+    ms += sum(row.ms for row, match in again if match and match[1] in weights)
     if not whole or ms < least * whole:
         return ""
     return (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracelens.evidence import Table
-from tracelens.logs.chrome_trace import Operator
+from tracelens.logs.chrome_trace import BackwardNode, Operator
 from tracelens.remedies import Remedy
 from tracelens.report import FindingData
 from tracelens.traces.measured import TraceHeader
@@ -12,6 +12,8 @@ __all__ = ["REMEDIES", "Launches", "has_graphs", "norms_one_by_one"]
 
 #: Operators that take the norm of one tensor, and how many in a step are those of gradients.
 _NORMS = frozenset({"linalg_vector_norm", "norm"})
+#: What a norm leaves for the backward pass if it is of the model: those of gradients leave nothing.
+_OF_MODEL = ("LinalgVectorNormBackward", "NormBackward")
 MANY_NORMS = 100
 
 
@@ -97,10 +99,19 @@ REMEDIES = (
 )
 
 
-def norms_one_by_one(operators: Table[Operator], source: str, steps: int) -> int:
-    """Return how many norms of single tensors a step takes, where they are many; else 0."""
-    rows = [row for row in operators.within(source) if row.record.op in _NORMS]
-    each = max((row.count for row in rows), default=0) // max(1, steps)
+def norms_one_by_one(
+    operators: Table[Operator], nodes: Table[BackwardNode], source: str, steps: int
+) -> int:
+    """Return how many norms of gradients a step takes, one by one, where they are many; else 0.
+
+    Without steps it is not known how many there are in each, nor in inference whose they are.
+    """
+    trained = [row for row in nodes.within(source) if not row.record.evaluated]
+    taken = [row.count for row in operators.within(source) if row.record.op in _NORMS]
+    if not (trained and taken and steps):
+        return 0
+    others = sum(row.count for row in trained if row.record.node.startswith(_OF_MODEL))
+    each = (max(taken) - others) // steps
     return each if each >= MANY_NORMS else 0
 
 

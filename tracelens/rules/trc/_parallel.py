@@ -6,11 +6,23 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tracelens.evidence import Seen, Table
-from tracelens.logs.chrome_trace import Collective, OptimizerCall, ParallelCall
+from tracelens.logs.chrome_trace import (
+    BackwardNode,
+    Collective,
+    Operator,
+    OptimizerCall,
+    ParallelCall,
+)
 
-__all__ = ["Passes", "often", "passes_of"]
+__all__ = ["REDUCER", "Passes", "Trained", "often", "passes_of"]
 
 DDP = "DistributedDataParallel"
+#: What DistributedDataParallel fills a bucket with, once for each gradient that it reduces, and the
+#: node that every gradient ends in, reduced or not.
+REDUCER = "torch::distributed::reducer::mul_out"
+GRADIENT = "torch::autograd::AccumulateGrad"
+#: Part of the gradients that is reduced at least where all of them are.
+ALL = 0.9
 #: Messages for each pass of a model from which on its buckets are small: 25 MB are the usual ones.
 MANY = 20
 
@@ -23,17 +35,39 @@ class Passes(NamedTuple):
     each_step: int
 
 
-def passes_of(
-    rows: Iterable[Seen[Collective]],
-    wrappers: Table[ParallelCall],
-    optimizers: Table[OptimizerCall],
-    source: str,
-) -> Passes:
-    """Return how often a wrapped model ran; where messages are fewer, some passes reduce none."""
-    forward = sum(row.count for row in wrappers.within(source) if row.record.wrapper == DDP)
-    updates = sum(row.count for row in optimizers.within(source) if row.record.call == "step")
-    many = updates and sum(row.count for row in rows) >= forward
-    return Passes(forward, round(forward / updates) if many else 0)
+class Trained(NamedTuple):
+    """What tells how often a model is trained, and on how much of it ranks agree."""
+
+    wrappers: Table[ParallelCall]
+    optimizers: Table[OptimizerCall]
+    nodes: Table[BackwardNode]
+    operators: Table[Operator]
+
+
+def passes_of(rows: Iterable[Seen[Collective]], of: Trained, source: str) -> Passes:
+    """Return how often a wrapped model ran; per step only where each pass reduces its gradients."""
+    forward = sum(row.count for row in of.wrappers.within(source) if row.record.wrapper == DDP)
+    updates = sum(row.count for row in of.optimizers.within(source) if row.record.call == "step")
+    each = (
+        updates
+        and sum(row.count for row in rows) >= forward
+        and _all_reduced(of, source)
+        and _all_backward(of, source, forward)
+    )
+    return Passes(forward, round(forward / updates) if each else 0)
+
+
+def _all_reduced(of: Trained, source: str) -> bool:
+    """Tell whether no pass leaves its gradients on the rank, as those in ``no_sync()`` do."""
+    kept = sum(row.count for row in of.nodes.within(source) if str(row.record) == GRADIENT)
+    sent = sum(row.count for row in of.operators.within(source) if str(row.record) == REDUCER)
+    return sent >= ALL * kept > 0
+
+
+def _all_backward(of: Trained, source: str, forward: int) -> bool:
+    """Tell whether all passes are of training: a loss has a node in each, evaluation has none."""
+    counts = [row.count for row in of.nodes.within(source) if not row.record.evaluated]
+    return min(counts, default=0) >= forward
 
 
 def often(passes: Passes, n: int) -> str:

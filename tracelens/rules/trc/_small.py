@@ -85,7 +85,7 @@ def small_operators(
     read = called.get(ONE_ELEMENT, 0)
     recurrent = not RECURRENT.isdisjoint(called)
     reads = read if read >= MIN_CALLS and ONE_ELEMENT_COSTS * read >= calls else 0
-    left = whole.ms - large - whole.added_ms - (whole.optimizer_ms or 0.0)
+    left = max(0.0, whole.ms - large - whole.added_ms - (whole.optimizer_ms or 0.0))
     much = (
         calls >= MUCH_CALLS
         and whole.ms >= MUCH_MS

@@ -20,6 +20,7 @@ from tracelens.rules import Rule
 from tracelens.rules.trc._copied import COPY, biases, converted, largest, made_contiguous
 from tracelens.rules.trc._lines import holding
 from tracelens.rules.trc._moved import REMEDIES, Moved, before_convolutions, casting
+from tracelens.rules.trc._parallel import REDUCER
 from tracelens.traces.measured import KernelWork, SelfTime, TraceHeader, Window
 from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.rows import Timeline
@@ -42,8 +43,6 @@ COPIES = frozenset(
     {"aten::copy_", "aten::clone", "aten::contiguous", "aten::_to_copy", "aten::to", "aten::cat"}
 )
 JOINING = "aten::cat"
-#: What DistributedDataParallel writes gradients into its buckets with.
-REDUCER = "torch::distributed::reducer::mul_out"
 #: Parts of the names of kernels that change the layout for one convolution ...
 LAYOUT = ("nchwToNhwc", "nhwcToNchw", "convertTensor", "batched_transpose")
 #: ... and of those that copy or convert.

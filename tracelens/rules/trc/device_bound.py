@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
-from tracelens.logs.chrome_trace import Operator, PythonFunction
+from tracelens.logs.chrome_trace import BackwardNode, Operator, PythonFunction
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.rules.trc._cheaper import CHEAPER, depthwise
@@ -131,6 +131,7 @@ class DeviceBound(Rule):
         own: Table[SelfTime],
         headers: Table[TraceHeader],
         operators: Table[Operator],
+        nodes: Table[BackwardNode],
         paths: Table[CriticalPath],
         works: Table[KernelWork],
         frames: Table[PythonFunction],
@@ -162,7 +163,7 @@ class DeviceBound(Rule):
             whole = sum(path.ms for path in mine)
             held = sum(path.host_ms + path.data_ms for path in mine) / whole if whole else 0.0
             ms = sum(row.record.device_ms or 0.0 for row in again.within(view.source))
-            norms = norms_one_by_one(operators, view.source, len(view.run.all_steps))
+            norms = norms_one_by_one(operators, nodes, view.source, len(view.run.all_steps))
             also = [_again(ms, computing(timelines, view.source)), _norms(norms)]
             yield self._finding(view, list(kernels.within(view.source)), held, also)
 

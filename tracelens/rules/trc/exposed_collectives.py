@@ -8,6 +8,7 @@ from typing import NamedTuple
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.chrome_trace import (
+    BackwardNode,
     Collective,
     DeviceKernel,
     Operator,
@@ -18,7 +19,7 @@ from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.rules.trc._exposed import REMEDIES, Exposed
-from tracelens.rules.trc._parallel import Passes, often, passes_of
+from tracelens.rules.trc._parallel import Passes, Trained, often, passes_of
 from tracelens.traces.collectives import alone_ms, longest_alone
 from tracelens.traces.critical import CriticalPath
 from tracelens.traces.measured import DeviceBusy, TraceHeader, Window
@@ -44,7 +45,7 @@ HOST = frozenset({"gloo", "mpi", "ucc"})
 #: Kernels of NCCL that send and receive are named so for all-to-alls, too, where it is not said.
 _EXCHANGES = ("alltoall", "all2all", "sendrecv")
 _STAGES = ("send", "recv")
-#: Operators of SyncBatchNorm, and those of tables that are looked up.
+#: Operators of SyncBatchNorm, one for each message, and those of tables that are looked up.
 _NORMS = frozenset({"batch_norm_gather_stats_with_counts", "batch_norm_backward_elemt"})
 _TABLES = frozenset({"_embedding_bag", "embedding_bag"})
 _GATHERS = ("allgather", "reducescatter")
@@ -59,7 +60,8 @@ class _Shown(NamedTuple):
     kinds: list[CollectiveTime]
     header: TraceHeader
     paths: list[CriticalPath]
-    norms: bool
+    #: Messages of SyncBatchNorm.
+    norms: int
     tables: bool
 
 
@@ -115,6 +117,7 @@ class ExposedCollectives(Rule):
         wrappers: Table[ParallelCall],
         optimizers: Table[OptimizerCall],
         operators: Table[Operator],
+        nodes: Table[BackwardNode],
     ) -> Iterator[Finding]:
         """Yield one finding per device, or host, that waits in collectives."""
         del profiles
@@ -125,13 +128,14 @@ class ExposedCollectives(Rule):
             header = next((h.record for h in headers.within(source)), TraceHeader())
             if not window.record.kernels:
                 rows = [s for s in spans.within(source) if s.record.communicator in HOST]
-                passes = passes_of(rows, wrappers, optimizers, source)
+                trained = Trained(wrappers, optimizers, nodes, operators)
+                passes = passes_of(rows, trained, source)
                 whole = not missing([row.record for row in headers])
                 yield from self._on_host(window, rows, header, passes, alone=not whole)
             shown = [k for k in kernels.within(source) if k.record.is_collective]
             kinds = [row.record for row in exposed.within(source)]
+            norms = sum(row.count for row in operators.within(source) if row.record.op in _NORMS)
             called = [row.record for row in operators.within(source)]
-            norms = any(record.op in _NORMS for record in called)
             tables = any(record.op in _TABLES or record.namespace == "fbgemm" for record in called)
             tables = tables or any("embedding" in k.record.name for k in kernels.within(source))
             for device in devices.within(source):
@@ -236,6 +240,7 @@ class ExposedCollectives(Rule):
         rank = f"rank {header.rank}" if header.rank is not None else f"device {device.device}"
         share = _share(device)
         alone = sum(kind.exposed_ms for kind in kinds)
+        small = _small(kinds, alone)
         on_path = sum(path.comm_ms for path in paths) if paths else device.exposed_ms
         most = min(device.exposed_ms, on_path)
         path = (
@@ -252,10 +257,10 @@ class ExposedCollectives(Rule):
             reduces=alone_ms(kinds, ("allreduce",)) >= MOST * alone,
             exchanges=alone_ms(kinds, _EXCHANGES) >= MOST * alone > 0,
             stages=alone_ms(kinds, _STAGES) >= MOST * alone > 0,
-            norms=norms and _small(kinds, alone) > 0,
+            norms=norms >= MOST * small > 0,
             tables=tables,
             gathers=alone_ms(kinds, _GATHERS) >= MOST * alone > 0,
-            small=_small(kinds, alone),
+            small=small,
         )
         told = ", ".join(
             f"`{kind.name}` {length(kind.exposed_ms)}" for kind in longest_alone(kinds)[:MAX_TOLD]

@@ -174,6 +174,7 @@ class InputStarved(Rule):
         alone = any("SingleProcess" in row.record.iterator for row in loads)
         count = sum(row.count for row in loads)
         rest = sum(row.ms for row in loads) - longest
+        lost = min(longest, ms)  # of a GPU that is at work meanwhile only what it is idle
         data = Starved(alone=alone, loading_ms=ms, of_ms=run.ms, once=True)
         return self.finding(
             *sorted({row.record.iterator for row in loads}),
@@ -188,7 +189,7 @@ class InputStarved(Rule):
             confidence=Confidence.MEDIUM,
             count=count,
             evidence=[row.quote(f"{row.count:,} calls, {length(row.ms)} in all") for row in loads],
-            cost=Cost(ms=longest, share=longest / run.ms, basis="measured", of=run.of),
+            cost=Cost(ms=lost, share=lost / run.ms, basis="measured", of=run.of),
             advice=self.advise(data),
             data=data,
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.logs.chrome_trace import Operator, PythonFunction
+from tracelens.logs.chrome_trace import BackwardNode, Operator, PythonFunction
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
@@ -98,6 +98,7 @@ class LaunchBound(Rule):
         operators: Table[Operator],
         frames: Table[PythonFunction],
         headers: Table[TraceHeader],
+        nodes: Table[BackwardNode],
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose host launches more slowly than the device works.
 
@@ -118,7 +119,7 @@ class LaunchBound(Rule):
                 continue
             late = view.late_ms - _in_long_gaps(view)
             if view.window_ms > 0 and late >= IDLE * view.window_ms:
-                norms = norms_one_by_one(operators, view.source, len(run.all_steps))
+                norms = norms_one_by_one(operators, nodes, view.source, len(run.all_steps))
                 graphs = has_graphs(headers, view.source)
                 known = Launches(
                     kernels=int(n),
@@ -148,7 +149,8 @@ class LaunchBound(Rule):
         )
         if small is None:
             return
-        many = small.read >= MANY_READS and small.reading_ms() >= MIN_READING * whole.ms
+        reading = min(small.left_ms, small.reading_ms())
+        many = small.read >= MANY_READS and reading >= MIN_READING * whole.ms
         if small.much or many:
             line = busiest(frames, source, whole.ms)
             yield self._small(whole, small, rows, line)
