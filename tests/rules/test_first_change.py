@@ -71,3 +71,34 @@ def test_a_part_of_an_object_that_the_entry_holds_is_no_symbol(tmp_path: Path) -
         log.write_text(text.replace("L['args[0]']", "L['args'][0]"))
         (found,) = [one for one in analyze(str(log)).findings if one.code == "RCP003"]
         assert [one.id for one in found.advice] == advised
+
+
+@pytest.mark.parametrize(
+    ("conditions", "said", "advised"),
+    [
+        ([], "fits further values", ["mark-dynamic"]),
+        (["ids.size()[1] % 2 == 0"], "conditions on it needed more", ["mark-dynamic"]),
+        (
+            ["ids.size()[1] % 2 == 0", "2*ids.size()[1] == 8*(ids.size()[1] // 4)"],
+            "conditions on it needed more",
+            ["pad-few"],
+        ),
+        (["mask.size()[1] % 2 == 0", "mask.size()[1] % 4 == 0"], "fits", ["mark-dynamic"]),
+    ],
+)
+def test_marking_is_advised_unless_the_symbol_itself_is_compiled_for_again(
+    conditions: list[str], said: str, advised: list[str], tmp_path: Path
+) -> None:
+    """Marked from the first call on, such a function was compiled more often than without."""
+    text = LOG.format(size="None")
+    for number, condition in enumerate(conditions, 2):
+        head = PREFIX.replace("[0/1]", f"[0/{number}]")
+        text += f"{head}[__recompiles] Recompiling function forward in /home/ana/proj/net.py:5\n"
+        text += f"{head}[__recompiles]     triggered by the following guard failure(s):\n"
+        text += f"{head}[__recompiles]     - 0/{number - 1}: {condition}  # y = x.view(-1, 2)  # "
+        text += "proj/net.py:7 in forward\n"
+    log = tmp_path / "run.log"
+    log.write_text(text)
+    (found,) = [one for one in analyze(str(log)).findings if one.code == "RCP003"]
+    assert said in found.message
+    assert [one.id for one in found.advice] == advised

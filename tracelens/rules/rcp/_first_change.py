@@ -14,9 +14,10 @@ from tracelens.dynamo.recompile_history import (
     series,
     settles,
 )
+from tracelens.dynamo.recompile_variants import is_condition, is_special
 from tracelens.logs.recompiles import TensorMismatch, ValueCheck
 
-__all__ = ["Change", "changes_of", "fullest"]
+__all__ = ["Change", "changes_of", "fullest", "is_cut_later"]
 
 
 class Change(msgspec.Struct):
@@ -43,6 +44,15 @@ class Change(msgspec.Struct):
             or history.frame not in self.frames
             or (step.variant, Series(history, [step]).subject)
             == (self.steps[-1].variant, Series(self.history, self.steps[-1:]).subject)
+        )
+
+    def conditions(self, source: str, index: int | None) -> int:
+        """Return how many entries were compiled later for conditions on the symbol."""
+        size = f"{source}.size()[{index}]"
+        return sum(
+            is_condition(step.check) and not is_special(step.check) and size in str(step.check)
+            for step in self.history.steps
+            if step.number > self.steps[0].number
         )
 
     @property
@@ -89,3 +99,13 @@ def _pair(step: Step) -> tuple[str, str]:
 def fullest(changes: list[Change]) -> int:
     """Return how many entries the fullest of the functions has."""
     return max(change.history.steps[-1].number + 1 for change in changes)
+
+
+def is_cut_later(changes: list[Change]) -> bool:
+    """Whether one of the functions was recompiled later for reasons that are cut off."""
+    return any(
+        later.failure is None and not later.seen.record.failures
+        for change in changes
+        for later in change.history.steps
+        if later.number > change.steps[-1].number
+    )

@@ -21,7 +21,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
 from tracelens.report.stories import Story, last_batch
 from tracelens.rules.rcp._data import Function, RecompileData, RecompileRule, guards_of
-from tracelens.rules.rcp._first_change import Change, changes_of, fullest
+from tracelens.rules.rcp._first_change import Change, changes_of, fullest, is_cut_later
 from tracelens.rules.rcp._weight import Weight, longer
 from tracelens.words import plural
 
@@ -46,6 +46,8 @@ class FirstChangeData(RecompileData):
     is_heavy: bool = False
     #: Whether the guards of the new entry hold the size: the program's settings or a line do that.
     is_constant: bool = False
+    #: Later entries, for conditions on the symbol. One is for the other side of a condition.
+    conditions: int = 0
     #: How many times as long as the first entry it took, where nothing but its symbol differs.
     times_longer: float = 0.0
     #: Whether it was compiled again later, for reasons that are cut off.
@@ -55,6 +57,11 @@ class FirstChangeData(RecompileData):
     symbols: tuple[Mark, ...] = ()
     #: The dimensions of the function's arguments that changed.
     changed: tuple[Mark, ...] = ()
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether there are several conditions, so that more entries than two are needed."""
+        return self.conditions > 1
 
     @property
     def marks(self) -> tuple[Mark, ...]:
@@ -159,7 +166,7 @@ class FirstDynamicRecompile(RecompileRule):
             applies=lambda data: (
                 data.is_variable
                 and data.dimension is not None
-                and not data.is_constant
+                and not (data.is_constant or data.is_conditional)
                 and not data.source.startswith("___")
             ),
             code=_lines,
@@ -181,6 +188,15 @@ class FirstDynamicRecompile(RecompileRule):
             proof="tests/advice/RCP002/pad.py",
         ),
         Remedy(
+            "pad-few",
+            "Pad the inputs to a few sizes, and call each of them once before the first request. "
+            "To mark the dimension may not help: conditions on it need entries of their own.",
+            when="later entries were compiled for conditions on the symbol",
+            applies=lambda data: data.is_conditional and not data.is_constant,
+            basis="tested",
+            proof="tests/advice/RCP023/pad.py",
+        ),
+        Remedy(
             "static-sizes",
             lambda data: (
                 "Or, where only two sizes occur, compile each of them as a constant: here the "
@@ -188,7 +204,9 @@ class FirstDynamicRecompile(RecompileRule):
             ),
             when="the only recompile for a size, and it took twice as long as the first "
             "compilation, or more",
-            applies=lambda data: data.times_longer > 0 and not data.is_constant,
+            applies=lambda data: (
+                data.times_longer > 0 and not (data.is_constant or data.is_conditional)
+            ),
             code="torch.compile(model, dynamic=False)",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
             knob=Knob("constant sizes", compile={"dynamic": False}),
@@ -213,7 +231,9 @@ class FirstDynamicRecompile(RecompileRule):
             "recompiles took little time",
             applies=lambda data: (
                 (not data.is_variable or data.dimension is None)
-                and not (data.is_heavy or data.is_followed or data.is_constant)
+                and not (
+                    data.is_heavy or data.is_followed or data.is_constant or data.is_conditional
+                )
             ),
             basis="untestable",
             proof="there is nothing to apply",
@@ -256,15 +276,16 @@ class FirstDynamicRecompile(RecompileRule):
             place = first.history.code(first.steps[0], trees)
             heavy = weight.heavy(steps, frames)
             part = heavy or weight.notable(steps, frames)
-            cut = _again(changes)
+            cut = is_cut_later(changes)
             loud = bool(part) or cut or len(steps) >= MANY or fullest(changes) >= CROWDED
             entry = entry_of(first.steps[0].place, trees)
             constant = len(changes) == 1 and index is not None and holds(entry, source, index)
+            conditions = max(change.conditions(source, index) for change in changes)
             symbols = symbolic(entry)
             times = longer(steps, frames) if part and weight.most == 1 else 0.0
             data = _data(changes, place.code, is_heavy=bool(part), symbols=symbols)
             told = {"times_longer": times, "is_constant": constant, "is_followed": cut}
-            data = data.model_copy(update=told)
+            data = data.model_copy(update=told | {"conditions": conditions})
             yield self.finding(
                 function,
                 user_code.short(file),
@@ -273,7 +294,7 @@ class FirstDynamicRecompile(RecompileRule):
                 index,
                 title=f"{_named(source, index)} changed for the first time: "
                 + (plural(len(steps), "recompile") if loud else "expected"),
-                message=_told(function, changes, is_constant=constant)
+                message=_told(function, changes, is_constant=constant, conditions=conditions)
                 + (f" It took {part}" if part else "")
                 + (f", {times:.1f} times as long as the first compilation" if times else "")
                 + ("." if part else "")
@@ -285,7 +306,7 @@ class FirstDynamicRecompile(RecompileRule):
                 cost=cost_of(steps, frames),
                 advice=self.advise(data),
                 data=data,
-                harmless=None if loud else _HARMLESS[constant],
+                harmless=None if loud else _CONDITIONAL if conditions else _HARMLESS[constant],
                 severity=(Severity.WARNING if heavy else Severity.INFO) if loud else None,
             )
 
@@ -300,6 +321,7 @@ _HARMLESS = {
     False: "further values fit the entry with the symbol",
     True: "two sizes need two entries",
 }
+_CONDITIONAL = "further values need entries for the conditions that the code puts on them"
 
 
 def _changed(changes: list[Change]) -> Iterator[Mark]:
@@ -311,21 +333,11 @@ def _changed(changes: list[Change]) -> Iterator[Mark]:
             yield Mark(name=check.source.name, dimension=check.index or 0)
 
 
-def _again(changes: list[Change]) -> bool:
-    """Whether one of the functions was recompiled later for reasons that are cut off."""
-    return any(
-        later.failure is None and not later.seen.record.failures
-        for change in changes
-        for later in change.history.steps
-        if later.number > change.steps[-1].number
-    )
-
-
 def _named(source: str, index: int | None) -> str:
     return f"`{source}`" if index is None else f"dimension {index} of `{source}`"
 
 
-def _told(function: str, changes: list[Change], *, is_constant: bool) -> str:
+def _told(function: str, changes: list[Change], *, is_constant: bool, conditions: int) -> str:
     first = changes[0].steps[0].check
     if isinstance(first, TensorMismatch):
         text = f"It changed from {first.expected} to {first.actual}, and"
@@ -337,7 +349,8 @@ def _told(function: str, changes: list[Change], *, is_constant: bool) -> str:
             text + f" `{function}` was compiled once more, for it alone: dynamic=False or "
             "mark_static holds it constant, or a line of code that needs the number."
         )
-    text += f" `{function}` was compiled once more with it as a symbol, which fits further values."
+    text += f" `{function}` was compiled once more with it as a symbol"
+    text += "; conditions on it needed more." if conditions else ", which fits further values."
     entries = sum(len(change.steps) for change in changes)
     if entries > 1:
         text += f" With it, in all, {entries} entries were compiled: other variants of the function"
