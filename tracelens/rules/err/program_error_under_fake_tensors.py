@@ -60,7 +60,7 @@ def _of_dtypes(data: FailureData) -> bool:
 def _one_dtype(data: FailureData) -> bool:
     """Tell whether the message is about dtypes, and is answered already."""
     found = known(data)
-    return found is not None and found.name == "same-dtype"
+    return found is not None and found.name in {"float64", "same-dtype"}
 
 
 def _lacks_kernel(data: FailureData) -> bool:
