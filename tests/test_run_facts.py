@@ -100,3 +100,17 @@ def test_another_backend_than_inductor_freezes_nothing() -> None:
     advice = {one.id for finding in report.findings for one in finding.advice}
     assert "compile-frozen" in advice
     assert "freeze" not in advice
+
+
+@pytest.mark.parametrize(
+    ("compilers", "uses"),
+    [(["aot_eager"], False), (["eager", "aot_eager"], False), (["mine"], None), ([], None)]
+    + [(["aot_eager", "inductor"], None)],
+)
+def test_a_backend_that_makes_no_code_is_named(
+    compilers: list[str], uses: bool | None, tmp_path: Path
+) -> None:
+    head = "I1123 08:09:13.107000 27 torch/_dynamo/output_graph.py:3116] [0/0] Step 2: "
+    lines = [f"{head}calling compiler function {one}" for one in compilers]
+    found = text(tmp_path, *lines, "an epoch later")
+    assert (found.is_compiled, found.uses_inductor) == (True if compilers else None, uses)

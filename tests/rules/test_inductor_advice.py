@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tracelens import analyze
+from tracelens.dynamo.run_facts import InRun
+from tracelens.inductor.remedies import freeze
 from tracelens.judging.fitting import _is_past
 from tracelens.rules.ind.complex_ops_not_lowered import ComplexOpsNotLowered
 from tracelens.rules.ind.cpp_kernel_not_vectorised import CppKernelNotVectorised
@@ -59,3 +61,13 @@ def test_a_rotation_is_advised_where_complex_numbers_are_only_multiplied(
 ) -> None:
     data = ComplexOpsNotLowered.Data(operators=operators, calls=3, bytes=64)
     assert [one.id for one in ComplexOpsNotLowered().advise(data)] == [advice]
+
+
+@pytest.mark.parametrize("uses_inductor", [True, None])
+def test_that_freezing_is_inductors_is_said_where_another_may_be_at_work(
+    uses_inductor: bool | None,
+) -> None:
+    data = InRun(is_compiled=True, uses_inductor=uses_inductor)
+    assert freeze().applies(data)
+    said = "The default backend, Inductor, does that alone" in freeze().advice(data).text
+    assert said is (uses_inductor is None)

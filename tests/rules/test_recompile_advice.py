@@ -260,3 +260,28 @@ def test_a_number_that_a_line_branches_on_is_not_made_a_tensor(tmp_path: Path) -
     first = "tensor 'x' size mismatch at index 0. expected 8, actual 9"
     text = recompiled("forward", first, f"(1.0 + clip) == 1.2{line}")
     assert ids(told("RCP023", text, tmp_path)) == ["branch-outside"]
+
+
+LIMIT = (
+    "W1120 20:15:49.100000 7 torch/_dynamo/convert_frame.py:1016] [0/8] "
+    "torch._dynamo hit config.recompile_limit ({limit})\n"
+    "W1120 20:15:49.100000 7 torch/_dynamo/convert_frame.py:1016] [0/8]    function: 'forward' "
+    "(/home/ana/proj/net.py:14)\n"
+    "W1120 20:15:49.100000 7 torch/_dynamo/convert_frame.py:1016] [0/8]    last reason: 0/{last}: "
+    "mode == 'm{last}'\n"
+)
+
+
+@pytest.mark.parametrize(("count", "is_hit"), [(8, True), (8, False), (4, True)])
+def test_names_that_used_up_the_entries_may_have_more(
+    count: int, is_hit: bool, tmp_path: Path
+) -> None:
+    """With four of them something else used up the entries, which a limit multiplies."""
+    text = recompiled("forward", *(f"mode == 'm{number}'" for number in range(count)))
+    if is_hit:
+        text += LIMIT.format(limit=8, last=count - 1)
+    found = told("RCP006", text, tmp_path)
+    assert ("raise-limit" in ids(found)) == (is_hit and count == 8)
+    for one in found.advice:
+        if one.id == "raise-limit":
+            assert one.setting == "torch._dynamo.config.recompile_limit = 64"

@@ -45,6 +45,8 @@ __all__ = ["InRun", "RunFacts", "facts_of", "inputs_of"]
 
 #: Artifacts of ``TORCH_LOGS`` that say something about every compilation.
 _ALWAYS_TOLD = frozenset({"output_code", "graph_code", "guards", "dynamo", "aot_graphs", "all"})
+#: Backends of torch's own that make no code.
+_OTHER_BACKENDS = frozenset({"aot_eager", "aot_eager_decomp_partition", "cudagraphs", "eager"})
 #: The kernel's flag -> the type that it multiplies.
 _FLAGS = {"avx512_fp16": "f16", "avx512_bf16": "bf16", "amx_bf16": "bf16", "amx_fp16": "f16"}
 _FLAGS |= {"fphp": "f16", "asimdhp": "f16", "bf16": "bf16"}
@@ -135,7 +137,7 @@ class RunFacts(Joined):
             is_training=_training(execs, modules, graphs),
             is_compiled=_compiled((*compiled, regions, tuned), notes),
             is_frozen=_frozen(modules, told),
-            uses_inductor=_by_inductor((modules, steps, tuned, lookups), compiled, notes),
+            uses_inductor=_by_inductor((modules, steps, tuned, lookups), compiled, backends, notes),
             threads=_threads(notes, runtimes, told),
             mode=_mode(told, tuned),
             flags=known,
@@ -266,10 +268,15 @@ def _compiled(tables: Iterable[Table[Any]], notes: dict[str, str]) -> bool | Non
 
 
 def _by_inductor(
-    traces: Iterable[Table[Any]], compiled: Iterable[Table[Any]], notes: dict[str, str]
+    traces: Iterable[Table[Any]],
+    compiled: Iterable[Table[Any]],
+    backends: Table[CompilerStep],
+    notes: dict[str, str],
 ) -> bool | None:
     if any(len(table) for table in traces):
         return True
+    if len(backends) and all(row.record.compiler in _OTHER_BACKENDS for row in backends):
+        return False
     switches = set(notes.get("TORCH_LOGS", "").replace("+", "").split(","))
     told = bool(switches & {"output_code", "all"})
     return False if told and any(len(table) for table in compiled) else None

@@ -86,10 +86,15 @@ def _rank(rank: int) -> Any:
     return lambda data: is_given(data, rank)
 
 
+def _freezing(data: InRun) -> str:
+    text = "If the model is only used for inference, and its weights no longer change, freeze it: "
+    text += "they are packed once."
+    return text if data.uses_inductor else f"{text} The default backend, Inductor, does that alone."
+
+
 _FREEZE = Remedy(
     id="freeze",
-    text="If the model is only used for inference, and its weights no longer change, freeze it: "
-    "they are packed once.",
+    text=_freezing,
     when="compiled by Inductor, not frozen, inference; not float16 on a CPU without it, nor "
     "bfloat16 on AArch64 before torch 2.15",
     applies=can_freeze,

@@ -29,6 +29,11 @@ def _is_chosen(data: RecompileData) -> bool:
     return not (_is_of_config(data) or data.is_of_library or data.held == STRUCTURE)
 
 
+def _has_names(data: RecompileData) -> bool:
+    """Whether the entries were used up by names, or the like, and by nothing beside."""
+    return bool(data.limit) and len(data.values) >= data.limit - 1
+
+
 class StringOrConstantKey(RecompileRule):
     """A string, ``None`` or ``True`` that a function gets is part of its guards, and it changed.
 
@@ -106,6 +111,17 @@ class StringOrConstantKey(RecompileRule):
             applies=_is_chosen,
             basis="tested",
             proof="tests/advice/RCP006/one-per-value.py",
+        ),
+        Remedy(
+            "raise-limit",
+            "Or, where the program has a fixed number of such values, raise the limit above it: "
+            "each is compiled once.",
+            when="strings that used up the entries of the function",
+            applies=lambda data: data.is_hit and data.held != STRUCTURE and _has_names(data),
+            setting=lambda data: f"torch._dynamo.config.recompile_limit = {data.limit * 8}",
+            since="2.7",
+            basis="tested",
+            proof="tests/advice/RCP001/raise-limit.py",
         ),
         Remedy(
             "compile-inner",
