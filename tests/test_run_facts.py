@@ -104,8 +104,13 @@ def test_another_backend_than_inductor_freezes_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("compilers", "uses"),
-    [(["aot_eager"], False), (["eager", "aot_eager"], False), (["mine"], None), ([], None)]
-    + [(["aot_eager", "inductor"], None)],
+    [
+        (["aot_eager"], False),
+        (["eager", "aot_eager"], False),
+        (["aot_eager", "inductor"], None),
+        (["mine"], None),
+        ([], None),
+    ],
 )
 def test_a_backend_that_makes_no_code_is_named(
     compilers: list[str], uses: bool | None, tmp_path: Path
