@@ -384,3 +384,11 @@ def test_a_recompile_without_its_first_line_is_of_the_function_of_its_frame(
 def test_a_record_behind_a_title_is_read(tmp_path: Path) -> None:
     text = "[Torch2 CPU] torch._inductor.ir: [WARNING] Using FallbackKernel: aten.cumsum\n"
     assert codes(tmp_path, text) == ["IND001"]
+
+
+def test_a_warning_whose_break_a_record_places_is_no_second_break() -> None:
+    rules = Path(__file__).parents[1] / "fixtures" / "rules"
+    log = rules / "GBR016-random-or-numpy-state" / "fires-python.log"
+    told = {one.code: one.severity.value for one in analyze(str(log)).findings}
+    assert "GBR009" not in told
+    assert told["GBR016"] == "info"

@@ -288,3 +288,18 @@ def test_the_line_of_a_launcher_alone_says_what_its_code_means(
     found = first(line, tmp_path)
     assert found.code == "ERR000"
     assert told in found.title
+
+
+def test_what_tritons_passes_refuse_in_a_generated_file_is_a_failure(tmp_path: Path) -> None:
+    hashed = "cttmyl2lv36rbbkefb5sp35rxqrshbhalcvq7emapkzdm53zblgs"
+    text = (
+        "W0406 15:29:57.814000 7440 torch/_inductor/utils.py:1731] [0/0] Not enough SMs to use "
+        "max_autotune_gemm mode\n"
+        f"/srv/torchinductor_ana/tt/{hashed}.py:56:26: error: operand #0 does not dominate this\n"
+        "    tmp18 = libdevice.cos(tmp13)\n                         ^\n"
+        "module {\n  tt.func public @triton_per_fused_cos_52(%arg0: !tt.ptr<f32>) {\n"
+    )
+    found = first(text, tmp_path)
+    assert found.code == "ERR017"
+    assert found.title.startswith("the compiler failed on a graph (a bug of Triton)")
+    assert first(text.replace("error: op", "note: op"), tmp_path).code != "ERR017"

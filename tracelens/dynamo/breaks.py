@@ -183,8 +183,11 @@ def sites(
     found: dict[tuple[object, ...], BreakSite] = {}
     given_up: dict[tuple[str, int], set[str]] = {}
     made: dict[int, tuple[object, ...]] = {}
+    called: set[str] = set()
     for place, seen in breaks.events():
         record = seen.record
+        if record.file and record.cause and record.cause.context:
+            called.add(record.cause.context.qualname)
         key: tuple[object, ...] = (record.file, record.line, record.family)
         if record.skips_frame:
             given_up.setdefault((record.file, record.line), set()).add(record.family)
@@ -204,8 +207,19 @@ def sites(
     for site in found.values():
         at = (site.record.file, site.record.line)
         site.unresumed = site.family not in given_up.get(at, {site.family})
-    every = [site for site in found.values() if site.record.file or site.family not in placed]
+    every = [
+        site
+        for site in found.values()
+        if site.record.file or not (site.family in placed or _is_told(site.record, called))
+    ]
     return [site for site in every if not _is_first_line(site.record)] or every
+
+
+def _is_told(record: GraphBreak, called: set[str]) -> bool:
+    """Whether a warning announces the break at a function, and a record says where it is called."""
+    name = record.cause.kind.skipped_name if record.announced and record.cause else ""
+    parts = name.strip(".").split(".")
+    return any(".".join(parts[at:]) in called for at in range(len(parts)))
 
 
 def _is_first_line(record: GraphBreak) -> bool:

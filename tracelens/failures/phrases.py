@@ -15,12 +15,11 @@ __all__ = ["PHRASES", "Phrase"]
 _OWN_HEADER = (
     r"(?:std(?:def|io|lib|int|bool|arg|align)|limits|float|features|inttypes|errno|assert|string|math|"
     r"wchar|ctype|time|unistd|sys/\w+|bits/[\w+-]+|gnu/[\w-]+|asm/\w+|linux/\w+|crtdefs|vcruntime|"
-    r"corecrt|windows|immintrin|x86intrin|emmintrin)\.h|algorithm|atomic|array|cmath|cstd\w+|cstring|"
-    r"iostream|vector|string|memory|limits|utility|type_traits|functional|complex|tuple|random|omp\.h"
+    r"corecrt|windows|immintrin|x86intrin|emmintrin)\.h|algorithm|atomic|array|cmath|cstd\w+|cstring|iostream|vector|string|memory|limits|utility|type_traits|functional|complex|tuple|random|omp\.h"
 )
-#: No file of that name, in the words of compilers; Microsoft's says it in the language of Windows.
 #: The name that Inductor gives a generated file: "c" and 51 characters of a hash in base 32.
 _HASHED = r"\bc[a-z2-7]{51}"
+#: No file of that name, in the words of compilers; Microsoft's says it in the language of Windows.
 _MISSING = r"['\"’”»]?(?::Nosuchfileordirectory|filenotfound|notfound|:Datei|:Aucunfichier|:No(?:existe|hay))"
 
 
@@ -349,6 +348,7 @@ PHRASES = (
         + _HASHED
         + r"(?:\.main)?\.(?:cpp|h):\d{1,7}:\d{1,7}:(?:fatal)?error:|torchinductor_[^:]{1,200}\.(?:cpp|h):\d{1,7}:\d{1,7}:(?:fatal)?error:",
     ),
+    Phrase("internal-triton", _HASHED + r"\.py:\d{1,7}:\d{1,7}:error:"),
     Phrase("native-op", r"(?<=inforward_nativeraiseNotImplementedError)NotImplementedError"),
     Phrase("internal-dynamo", r"InternalTorchDynamoError"),
     Phrase(

@@ -57,6 +57,7 @@ _OF_CAUSE: dict[str, Stage] = {
     "ptxas": "triton",
     "gpu-too-old": "triton",
     "fp8": "triton",
+    "internal-triton": "triton",
     "out-of-resources": "triton",
     "triton-mismatch": "triton",
     "no-triton": "triton",

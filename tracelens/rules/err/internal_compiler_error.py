@@ -79,7 +79,9 @@ class InternalCompilerError(FailureRule):
 
     code = "ERR017"
     name = "internal-compiler-error"
-    of_causes: ClassVar[frozenset[str]] = frozenset({"internal-compiler", "lost-size"})
+    of_causes: ClassVar[frozenset[str]] = frozenset(
+        {"internal-compiler", "internal-triton", "lost-size"}
+    )
     remedies = (
         *SAID,
         Remedy(
