@@ -8,7 +8,7 @@ import pytest
 
 from tests.traces.test_bounds import found
 from tests.traces.test_collectives import collective
-from tests.traces.test_first_line import A100, GEMM
+from tests.traces.test_first_line import A100, GEMM, SOFTMAX, elementwise
 from tests.traces.writing import Json, kernel, launch, op
 
 
@@ -57,3 +57,30 @@ def test_what_the_profiler_may_have_added_costs_nothing(
     ]
     finding = found(tmp_path, events, record_shapes=1).get("TRC002")
     assert (finding is not None) is told
+
+
+WARP = "void (anonymous namespace)::softmax_warp_forward<float, float, float, 9, %s, false>(int)"
+
+
+@pytest.mark.parametrize(
+    ("between", "told"),
+    [
+        ([SOFTMAX % ("Forward", "", "Forward")], True),
+        ([SOFTMAX % ("Forward", "Log", "Forward")], False),
+        ([SOFTMAX % ("Forward", "", "Forward"), elementwise("log")], False),
+        ([SOFTMAX % ("Forward", "", "Forward"), elementwise("mul")], True),
+        ([WARP % "false"], True),
+        ([WARP % "true"], False),
+    ],
+)
+def test_a_logarithm_between_two_products_is_no_attention(
+    tmp_path: Path, between: list[str], told: bool
+) -> None:
+    """A policy has probabilities of one product, and the value of the next."""
+    events: list[Json] = []
+    at = 0
+    for _ in range(20):
+        for name in [GEMM, *between, GEMM, "void at::native::index_kernel<4>(int)"]:
+            events.append(kernel(name, at, 100))
+            at += 100
+    assert ("TRC025" in found(tmp_path, events, **A100)) is told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -122,6 +123,9 @@ def syncs(reading: Reading, busy: Busy) -> Iterator[SyncTime]:
 #: Kernels that may stand between a product and its softmax: scale, mask, cast, dropout.
 MAX_BETWEEN = 4
 _BETWEEN = frozenset({"elementwise", "copy", "random"})
+#: Attention takes no logarithm of its scores: these are of a loss, or of what a policy chooses. For
+#: few classes a parameter of the template says so.
+_LOG = re.compile(r"LogSoftMax|softmax_warp_forward<(?:[^<>,]{1,40},){4} ?true\b|\blog_kernel_cuda")
 
 
 class _Sequence:
@@ -156,7 +160,7 @@ _AFTER_SOFTMAX = 2
 def unfused_attention(activities: Activities) -> Iterator[AttentionTime]:
     """Yield how often attention runs in parts, if it does."""
     kinds = [
-        kind_of(name.record) if isinstance(name.record, DeviceKernel | InductorKernel) else "copy"
+        _part_of(name.record) if isinstance(name.record, DeviceKernel | InductorKernel) else "copy"
         for name in activities.name_table.items
     ]
     if "softmax" not in kinds:
@@ -171,6 +175,10 @@ def unfused_attention(activities: Activities) -> Iterator[AttentionTime]:
     if found:
         us, softmax = (math.fsum(part) for part in zip(*found, strict=True))
         yield AttentionTime(n=len(found), ms=_ms(us), softmax_ms=_ms(softmax))
+
+
+def _part_of(kernel: DeviceKernel | InductorKernel) -> str:
+    return "" if isinstance(kernel, DeviceKernel) and _LOG.search(kernel.name) else kind_of(kernel)
 
 
 def _place(call: str, around: Around) -> tuple[str, str, str, str]:
