@@ -15,6 +15,7 @@ import msgspec
 
 from tracelens.evidence.tables import Seen
 from tracelens.inductor.attention import Unfused, is_nothing_else, unfused_attention
+from tracelens.inductor.in_place import changes_in_place
 from tracelens.inductor.origins import Lines, is_product
 from tracelens.logs._statements import Origin as Nodes
 from tracelens.logs.graph_code import FxGraph, Node, TensorType
@@ -36,6 +37,8 @@ _SIGNS = {"+": "add", "-": "sub", "*": "mul", "/": "div"}
 _TO_SCORES = frozenset({"masked_fill", "sub", "tanh"})
 _TO_WEIGHTS = frozenset({"dropout", "nan_to_num"})
 _SOFTMAX = frozenset({"softmax", "_softmax"})
+#: Relatives of it, which no fused kernel computes: with noise, or a logarithm.
+_OTHERS = frozenset({"gumbel_softmax", "log_softmax", "softmin"})
 #: The sizes of what einsum reads and writes: ``'bhij,hg->bgij'``.
 _EQUATION = re.compile(r"'([^',]{1,40}),([^',]{1,40})->([^',]{1,40})'")
 
@@ -76,6 +79,8 @@ def chain(graph: FxGraph, first: Nodes | None, last: Nodes | None) -> Chain | No
     begin, end = _product(calls, first), _product(calls, last)
     inner = [] if begin is None or end is None else _between(calls, begin, end)
     softmax = [node for node in inner if _name(node) in _SOFTMAX]
+    if any(_name(node) in _OTHERS for node in inner):
+        return Chain(is_plain=False)
     if begin is None or not softmax:
         return None
     if len(softmax) > 1 or _mixes_heads(begin):
@@ -88,10 +93,12 @@ def chain(graph: FxGraph, first: Nodes | None, last: Nodes | None) -> Chain | No
     others = [node for node in calls if node not in inner and node is not end]
     needed = set(_WORD.findall(graph.body.rpartition("return ")[2]))
     needed.update(name for node in others for name in _words(node))
+    changed = changes_in_place(graph.body, others)
     plain = (
         all(map(walk.is_of_scores, inner[:at]))
         and all(map(walk.is_of_weights, inner[at + 1 :]))
         and needed.isdisjoint(node.label for node in before)
+        and changed.keys().isdisjoint(node.label for node in inner)
     )
     return Chain(is_plain=plain, has_tensor_scale=walk.has_tensor_scale)
 

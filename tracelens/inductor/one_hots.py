@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from tracelens.evidence.tables import Seen
+from tracelens.inductor.in_place import changes_in_place
 from tracelens.logs.graph_code import FxGraph, Node, Origin, TensorType
 
 __all__ = ["OneHot", "one_hots"]
@@ -69,14 +70,17 @@ def one_hots(seen: Seen[FxGraph]) -> Iterator[OneHot]:
         owner = node.target.partition(".")[0]
         for name in set(_WORD.findall(f"{owner} {node.arguments} {node.expression}")):
             readers[name].append(node)
+    changes = changes_in_place(graph.body, [node for node, _ in calls])
     for node, _ in calls:
         shape = _shape(node.type)
         if len(shape) < 2 or not (_is_one_hot(node) or _is_scattered(node, nodes, types)):
             continue
-        product, joined = _product(node, readers, types, MAX_STEPS)
-        zeros = nodes.get(_owner(node))
-        if product is None and zeros is not None and _is_alone(node, readers[zeros.label]):
-            product, joined = _product(zeros, readers, types, MAX_STEPS)
+        in_place = _name(node) == "scatter_"
+        if changes[node.label] or (not _is_one_hot(node) and changes[_owner(node)] > in_place):
+            continue
+        product, joined = _product(node, readers, types, changes)
+        if product is None and in_place:
+            product, joined = _product(nodes[_owner(node)], readers, types, changes)
         if product is not None:
             rows = 1
             for dim in shape[:-1]:
@@ -87,7 +91,11 @@ def one_hots(seen: Seen[FxGraph]) -> Iterator[OneHot]:
 
 
 def _product(
-    node: Node, readers: Mapping[str, list[Node]], types: Mapping[str, object], steps: int
+    node: Node,
+    readers: Mapping[str, list[Node]],
+    types: Mapping[str, object],
+    changes: Mapping[str, int],
+    steps: int = MAX_STEPS,
 ) -> tuple[Node | None, bool]:
     """Return the product whose first factor a matrix is, and whether others stand beside it."""
     for reader in readers.get(node.label, ()):
@@ -98,8 +106,10 @@ def _product(
     for reader in readers.get(node.label, ()) if steps else ():
         joined = _is_joined(reader, node)
         same = _name(reader) in _FORMS and _owner(reader) == node.label
+        if changes[reader.label]:
+            continue
         if joined or (same and _shape(reader.type)[-1:] == last):
-            found, others = _product(reader, readers, types, steps - 1)
+            found, others = _product(reader, readers, types, changes, steps - 1)
             if found is not None:
                 return found, joined or others
     return None, False
@@ -135,12 +145,6 @@ def _is_scattered(node: Node, nodes: Mapping[str, Node], types: Mapping[str, obj
         return False
     shape, index = _shape(node.type), _shape(types.get(given[1]))
     return len(shape) == 2 and index == (shape[0], 1)
-
-
-def _is_alone(node: Node, readers: list[Node]) -> bool:
-    """Whether a call in place is the only one that writes into what it belongs to."""
-    changing = [one for one in readers if _name(one).endswith("_")]
-    return _name(node) == "scatter_" and changing == [node]
 
 
 def _is_joined(node: Node, part: Node) -> bool:
