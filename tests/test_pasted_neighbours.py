@@ -73,7 +73,9 @@ def test_a_connection_that_nccl_cannot_make_is_one_of_an_interface(tmp_path: Pat
     for text in (refused, warned):
         advice = _told(text, tmp_path)[0].advice
         assert any("NCCL_SOCKET_IFNAME" in (one.env or "") for one in advice), text
-    for text in (error, "n1:812:901 [5] NCCL WARN Cuda failure 'out of memory'\n"):
+    ended = "socketProgress: Connection closed by remote peer n2<4>\n"
+    others = (f"{error}Last error:\n{ended}", f"n1:812:901 [5] NCCL WARN {ended}")
+    for text in (error, *others, "n1:812:901 [5] NCCL WARN Cuda failure 'out of memory'\n"):
         advice = _told(text, tmp_path)[0].advice
         assert not any("NCCL_SOCKET_IFNAME" in (one.env or "") for one in advice), text
 

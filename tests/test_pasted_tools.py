@@ -95,6 +95,10 @@ def _told(text: str, tmp_path: Path) -> list[Finding]:
             "compiled code is no faster: 2 times eager's time",
         ),
         ("eager time: 20 ms\ncompiled time: 5.0 ms\n", "compiled code takes 25 % of eager's time"),
+        ("eager time: 20 ms\ncompiled time: 5.0 ms\ncompile time: 35.2 s\n", "takes 25 % of"),
+        ("Eager mean: 2.5 sec\nCompiled mean: 5 seconds\n", "2 times eager's time"),
+        ("tests:8 passed:8 skipped:0 mistrusted:0 unimplemented:0 failed:0\n", "benchdnn"),
+        ("[07/30/2026-15:30:36] [W] [TRT] Unused layer\n", "TensorRT"),
         ("(eval) eager median: 0.4, compile median: 0.5, speedup: 0.8x\n", "1.25 times eager's"),
         ("cuda eval  resnet50\n0.912x\n", "resnet50 is slower compiled (0.912)"),
         ("cuda train resnet50                        1.312x\n", "torch's own benchmarks"),
@@ -135,12 +139,24 @@ def test_a_tool_is_named_with_what_it_tells(text: str, words: str, tmp_path: Pat
         "| name | price |\n+------+-------+\n",
         "[2026-07-30 15:30:36] [I] hello\n",
         "perf,1,2\n",
+        # A rate is no time, and a suite of tests no benchmark.
+        "Eager mean: 120.5 tokens/s\nCompiled mean: 180.2 tokens/s\n",
+        "eager mean: 91.5 %\ncompiled mean: 91.6 %\n",
+        "tests:12 passed:12 failed:0 skipped:0\n",
+        "[07/30/2026-15:30:36] [I] Server started on port 8080\n",
+        "42 ROOT\n3.1 ROOT\n",
         "{'compile_id': 7}\n",
     ],
 )
 def test_what_other_programs_print_is_theirs(text: str, tmp_path: Path) -> None:
     with pytest.raises(TracelensError):
         _told(text, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["eager time", "Eager mode"])
+def test_the_time_that_compiling_takes_is_none_of_compiled_code(name: str, tmp_path: Path) -> None:
+    (found,) = _told(f"{name}: 12.5 ms\ncompile time: 41.0 s\n", tmp_path)
+    assert "times eager" not in found.title
 
 
 @pytest.mark.parametrize(("share", "waits"), [("27.51", True), ("88.00", False)])

@@ -30,6 +30,7 @@ OTHERS = (
     "ERROR: No matching distribution found for tritonclient==2.3.0",
     "ERROR: No matching distribution found for triton-model-analyzer",
     "LINK : fatal error LNK1112: module machine type 'x64' conflicts with target machine type 'ARM64'",
+    "LINK : fatal error LNK1112: module machine type 'x86' conflicts with target machine type 'x64'",
     "INFO 12 blocks were taken during CUDA graph capture",
     "AttributeError: module 'torchlight' has no attribute 'compile'",
     "subprocess.CalledProcessError: Command ['/usr/bin/nvcc', '--version'] returned non-zero exit status 1.",
@@ -164,3 +165,25 @@ def test_a_notebook_that_ends_in_the_partitioner_of_tensorrt_is_cut_too(tmp_path
     )
     first = report(text, tmp_path).told[0]
     assert (first.code, first.data["stage"]) == ("ERR000", "backend")
+
+
+def test_msvc_for_x86_is_the_target_and_not_a_library(tmp_path: Path) -> None:
+    error = "LINK : fatal error LNK1112: module machine type '{}' conflicts with target machine type '{}'\nCppCompileError: C++ compile error"
+    said = "MSVC was started for 32-bit x86"
+    assert said in report(error.format("x64", "x86"), tmp_path).told[0].title
+    assert said not in report(error.format("x86", "x64"), tmp_path).told[0].title
+
+
+def test_a_triton_of_another_version_is_not_said_to_be_none(tmp_path: Path) -> None:
+    text = "ERROR: Could not find a version that satisfies the requirement triton==3.9.0 (from versions: 3.1.0, 3.2.0)\nERROR: No matching distribution found for triton==3.9.0"
+    (found,) = report(text, tmp_path).told
+    assert "no Triton" not in f"{found.title} {[one.text for one in found.advice]}"
+
+
+@pytest.mark.parametrize(("space", "whose"), [("aten", "torch"), ("xformers", "an extension")])
+def test_an_operator_of_torch_s_own_is_of_no_extension(
+    space: str, whose: str, tmp_path: Path
+) -> None:
+    text = f"AttributeError: '_OpNamespace' '{space}' object has no attribute 'grouped'"
+    (found,) = report(text, tmp_path).told
+    assert f"asks {whose}" in found.title or f"of {whose}" in found.title

@@ -89,7 +89,7 @@ PHRASES = (
     Phrase(
         "msvc-environment",
         r"Cannotopenincludefile:['\"](?P<header_2>[\w./]{2,40})|C1083:(?:.{1,120}?['\"“”„»«「“‘’](?P<header>[\w./]{2,40})['\"“”»«」’])?"
-        r"|LNK1(?:104|181)[^;]{0,60}?(?P<library>(?:kernel32|libcmt|msvcrt|ucrt|uuid|oldnames|msvcprt|libucrt|user32)\.lib)|(?P<machine>LNK1112:[^;]{0,80}?['‘“]x86['’”]|OptimizingCompilerVersion[\d.]{5,20}forx86(?![-_\d]))",
+        r"|LNK1(?:104|181)[^;]{0,60}?(?P<library>(?:kernel32|libcmt|msvcrt|ucrt|uuid|oldnames|msvcprt|libucrt|user32)\.lib)|(?P<machine>LNK1112:[^;]{0,80}?['‘“\"](?:x64|ARM64)['’”\"][^;]{0,60}?['‘“\"]x86['’”\"]|OptimizingCompilerVersion[\d.]{5,20}forx86(?![-_\d]))",
     ),
     Phrase(
         "no-msvc",

@@ -61,14 +61,16 @@ class Foreign(Log):
         # Times of both that a program prints, as the tutorial's does.
         r"|(?:\((?:train|eval)\) )?(?:[Ee]ager|[Cc]ompiled?)(?: (?:train|eval|model|mode|code))?"
         r"(?: (?:time|median|mean|avg|latency))?(?: \d{1,4})? {0,4}[:=] {0,4}"
-        r"\d{1,9}(?:\.\d|$| ?[mu]?s)"
+        r"\d{1,9}(?:\.\d{1,20})?(?:e-?\d\d)?(?: ?[mu]?s(?:ec(?:onds?)?)?\b|(?![\w.%/]| [\w/%]))"
         # The sums of oneDNN's benchdnn; what other libraries print of themselves.
-        r"|perf,(?:[cg]pu,|\"|%)|total perf: min\(ms\):|tests:\d{1,9} passed:\d"
+        r"|perf,(?:[cg]pu,|\"|%)|total perf: min\(ms\):"
+        r"|tests:\d{1,9} passed:\d{1,9} skipped:\d{1,9} mistrusted:"
         r"|\d{1,9}:[A-Z_]{6,14} (?:\([^)\n]{1,80}\) )?__REPRO: "
         r"|xft_verbose,|&&&& RUNNING TensorRT"
-        r"|\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] \[[IWEVT]\] \[?[A-Z=]"
+        r"|\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] \[[IWEVT]\] "
+        r"(?:\[(?:TRT|MemUsage\w{0,10})\]|===|TensorRT|Throughput: |Latency: |GPU Compute Time: )"
         # Summaries of the allocator, of Proton and of ROCm's profilers.
-        r"|\| {2,60}PyTorch \w{2,6} memory summary, device ID \d|[\d.]{1,16} ROOT$"
+        r"|\| {2,60}PyTorch \w{2,6} memory summary, device ID \d|\d{1,12}\.\d{3} ROOT$"
         r"|Matched PyTorch Operators: |\"Name\",\"Calls\",\"TotalDurationNs\""
         # A section of Nsight Compute, and NCCL's own log.
         r"| {2,8}Section: (?:GPU Speed|Memory Workload|Compute Workload|Occupancy|Launch Stat"

@@ -24,8 +24,8 @@ def _length(data: FailureData) -> int:
 
 
 def _is_unreachable(data: FailureData) -> bool:
-    """Tell whether NCCL names a connection that was not made, or has ended."""
-    words = ("socketStartConnect", "Connect to ", "connection", "Connection")
+    """Tell whether NCCL names a connection that was not made; one that was made may end."""
+    words = ("socketStartConnect", "Connect to ", "onnection refused", "onnection timed out")
     return any(word in data.message for word in words)
 
 
@@ -49,7 +49,7 @@ CALLS = (
         " that all hosts share (`ip addr` lists them), and let its ports through firewalls.",
         env="NCCL_SOCKET_IFNAME=eth0 NCCL_DEBUG=INFO",
         applies=lambda d: d.cause == "nccl-error" and _is_unreachable(d),
-        when="NCCL cannot connect, or a connection ends",
+        when="NCCL cannot connect",
         basis="untestable",
         proof="needs several hosts",
     ),

@@ -60,8 +60,9 @@ class TritonMissing(FailureRule):
         ),
         Remedy(
             "no-wheel",
-            "The index has no Triton for this system and this Python. On Windows take"
-            " triton-windows; on Linux a Python that Triton has wheels for (3.10 to 3.14), in 64"
+            "The index does not have what was asked for, for this system and this Python. Where pip"
+            " lists other versions, take that of this torch. On Windows take triton-windows; on"
+            " Linux a Python that Triton has wheels for (3.10 to 3.14), in 64"
             " bits; for macOS there is none, and nothing there needs it.",
             code='python -m pip install -U "triton-windows<3.6"  # on Windows',
             applies=lambda d: "no_wheel" in d.facts and not d.on_windows,
@@ -97,5 +98,5 @@ class TritonMissing(FailureRule):
     def what(self, data: FailureData) -> str:
         """Say what failed."""
         if "no_wheel" in data.facts:
-            return "pip finds no Triton for this system and this Python"
+            return "pip does not find this Triton for the system and its Python"
         return "Triton is not installed, or not in the Python that runs the program"

@@ -111,7 +111,8 @@ SUMS = {
 _TIME = re.compile(
     r"(?m)^(?:\((?:train|eval)\) )?(?P<side>[Ee]ager|[Cc]ompiled?)(?P<of> [a-z ]{1,30})?"
     r"(?P<step>\d{1,4})? *[:=] *"
-    r"(?P<value>\d{1,9}(?:\.\d{1,20})?(?:e-?\d\d)?) ?(?P<unit>[mu]?s)?\b"
+    r"(?P<value>\d{1,9}(?:\.\d{1,20})?(?:e-?\d\d)?)"
+    r"(?: ?(?P<unit>[mu]?s)(?:ec(?:onds?)?)?\b|(?![\w.%/]| [\w/%]))"
 )
 _FACTOR = re.compile(r"speedup: (?P<by>\d{1,6}\.\d{1,20})x?\b")
 _OUT = re.compile(r"CUDA OOMs: (?P<n>\d{1,9})\b")
@@ -142,8 +143,9 @@ def _timings(text: str) -> str:
     else:
         sides: dict[str, float] = {}
         for one in _TIME.finditer(text):
-            if one["step"] and int(one["step"]) < WARM:
-                continue  # it compiles
+            compiles = one["side"][-1] == "e" and (one["of"] or " time") == " time"
+            if int(one["step"]) < WARM if one["step"] else compiles:
+                continue  # it is the time that compiling took
             scale = _UNITS[one["unit"] or "s"]
             sides[one["side"][0].lower()] = scale * float(one["value"])
         eager, compiled = sides.get("e", 0.0), sides.get("c", 0.0)

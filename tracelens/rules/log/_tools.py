@@ -102,7 +102,10 @@ TOOLS = {
     **SUMS,
 }
 _WARN = re.compile(r"NCCL WARN (?P<said>[^\n]{1,160})")
-_UNREACHED = re.compile(r"NCCL WARN [^\n]{0,60}(?:Connect to|connect|Connection|socket)")
+_UNREACHED = re.compile(
+    r"NCCL WARN [^\n]{0,200}(?:socketStartConnect|Connect to |onnection (?:refused|timed out)"
+    r"|no socket interface found)"
+)
 _BUSY = re.compile(r"Percent of time when GPU is busy: (?P<share>\d{1,3}(?:\.\d{1,4})?) ?%")
 _MODEL = re.compile(
     r"(?m)^\"?(?:cuda|cpu|xpu|mps)\"?,(?P<name>[^,\n]{1,120}),\d{1,9},"
