@@ -48,6 +48,8 @@ FIRST = [call("cudaLaunchKernel", 0, 5, 1), ran("gemm", 10, 90, 1)]
     ("later", "causes"),
     [
         ([call("cudaLaunchKernel", 50, 5, 2)], {"queued": 100}),
+        ([call("cudaLaunchKernel", 95, 5, 2)], {"queued": 100}),
+        ([call("cudaLaunchKernel", 95, 6, 2)], {"not_launched": 100}),
         ([call("cudaLaunchKernel", 190, 5, 2)], {"not_launched": 100}),
         # The host waits beyond the end of the kernel, and goes on after it.
         (
@@ -72,7 +74,17 @@ FIRST = [call("cudaLaunchKernel", 0, 5, 1), ran("gemm", 10, 90, 1)]
         ),
         ([], {"unknown": 100}),
     ],
-    ids=["queued", "late", "waits", "elsewhere", "allocates", "loads", "no-call"],
+    ids=[
+        "queued",
+        "just-over",
+        "under-way",
+        "late",
+        "waits",
+        "elsewhere",
+        "allocates",
+        "loads",
+        "no-call",
+    ],
 )
 def test_a_gap_has_the_cause_that_its_call_shows(
     later: list[Json], causes: dict[str, float]
@@ -256,7 +268,7 @@ def reference(events: list[Json]) -> dict[str, int]:
         found = calls.get(min(numbers))
         if found is None:
             cause = "unknown"
-        elif found["ts"] <= start:
+        elif found["ts"] + found["dur"] <= start:
             cause = "queued"
         elif moment in covered(events, "cudaMalloc", tid=found["tid"]):
             cause = "start"

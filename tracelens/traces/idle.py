@@ -1,11 +1,10 @@
 """Why a device is idle: each gap taken apart by what the host did, so that the parts add up.
 
-A gap ends with an activity, and that with the call that asked for it. Asked for before the gap
-began, it was *queued*: it waited for another stream, or for what it depends on; so it was from the
-call on where it starts 1 ms later and more. Asked for later,
-the host was late, and its thread says why: it loaded data, it was *blocked* in a call that waits
-for the device, something *started* (a module was loaded, memory was taken), or it did anything
-else. Without a call nothing is known.
+A gap ends with an activity, and that with the call that asked for it. Where the call was over
+before the gap began, it was *queued*: it waited for another stream, or for what it depends on; so
+it was from the call on where it starts 1 ms later and more. Else the host was late, and its thread
+says why: it loaded data, it was *blocked* in a call that waits for the device, something *started*
+(a module was loaded, memory was taken), or it did anything else. Without a call nothing is known.
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ class Idle:
             if last is not None:
                 return self._host(start, end, last)
             return [Piece(Cause.UNKNOWN, start, end)]
-        if launch.start <= start:
+        if launch.end <= start or (launch.start <= start and _holds(launch, end)):
             return self._queued(start, end, launch)
         if end - launch.end < LATE_START_US:
             return self._host(start, end, launch.thread)
@@ -119,14 +118,8 @@ class Idle:
     def _queued(self, start: float, end: float, launch: Launch) -> list[Piece]:
         """Take apart a gap whose activity was asked for before it began."""
         there = min(max(launch.end, start), end)
-        cause = None
-        if "Memcpy" in launch.name and launch.end >= end:
-            cause = Cause.BLOCKED
-        elif launch.end - launch.start >= SLOW_LAUNCH_US and "Launch" in launch.name:
-            cause = Cause.START
-        if cause is None:
-            there = start
-        found = [Piece(cause or Cause.QUEUED, start, there), Piece(Cause.QUEUED, there, end)]
+        cause = Cause.BLOCKED if "Memcpy" in launch.name else Cause.START
+        found = [Piece(cause, start, there), Piece(Cause.QUEUED, there, end)]
         return [piece for piece in found if piece.end > piece.start]
 
     def _host(self, start: float, end: float, thread: ThreadId) -> list[Piece]:
@@ -143,6 +136,13 @@ class Idle:
                 pieces += [Piece(cause, *span) for span in inside]
         pieces += [Piece(Cause.NOT_LAUNCHED, *span) for span in rest]
         return pieces
+
+
+def _holds(launch: Launch, end: float) -> bool:
+    """Tell whether a call that the gap began in waits for the device itself, or loads code."""
+    if "Memcpy" in launch.name:
+        return launch.end >= end
+    return launch.end - launch.start >= SLOW_LAUNCH_US and "Launch" in launch.name
 
 
 def _cut(spans: list[Interval], busy: Busy) -> tuple[list[Interval], list[Interval]]:

@@ -14,8 +14,8 @@ __all__ = ["COPY", "biases", "converted", "largest", "made_contiguous"]
 
 COPY = "aten::copy_"
 #: What a call of an operator copies with, and what begins a product by copying its bias.
-BY_OTHERS = ("aten::clone", "aten::contiguous", "aten::_to_copy")
-WITH_BIAS = ("aten::addmm", "aten::baddbmm")
+BY_OTHERS = ("aten::clone", "aten::_to_copy")
+WITH_BIAS = ("aten::addmm", "aten::_addmm_activation", "aten::baddbmm")
 #: Share of the copies that those of one shape have at least where they are told.
 MIN_LARGEST = 0.25
 MAX_LARGEST = 3
@@ -23,11 +23,11 @@ MAX_LARGEST = 3
 MAX_CASTS = 0.25
 
 
-def biases(called: Mapping[str, int]) -> bool:
-    """Tell whether all copies are those with which products begin: nothing else copies."""
+def biases(called: Mapping[str, int]) -> int:
+    """Return how many copies are those with which products begin: nothing else makes them."""
     others = sum(called.get(name, 0) for name in BY_OTHERS)
     products = sum(called.get(name, 0) for name in WITH_BIAS)
-    return not others and 0 < called.get(COPY, 0) <= products
+    return max(0, min(products, called.get(COPY, 0) - others))
 
 
 def largest(works: Iterable[KernelWork], ms: float) -> str:

@@ -162,8 +162,11 @@ class LaunchBound(Rule):
         rows: list[Seen[Operator]],
         line: Seen[PythonFunction] | None,
     ) -> Finding:
-        stacked = small.read if small.read >= MANY_READS and not small.reads else 0
-        ms = min(small.left_ms, small.reading_ms()) if stacked else small.left_ms
+        reading = min(small.left_ms, small.reading_ms())
+        # Where reading is less than half of it, the loop around it is what costs.
+        told_of = reading >= small.left_ms / 2 or not small.much
+        stacked = small.read if small.read >= MANY_READS and not small.reads and told_of else 0
+        ms = reading if stacked else small.left_ms
         data = Launches(
             kernels=0,
             launches=small.calls,
@@ -271,7 +274,7 @@ class LaunchBound(Rule):
 
     def follows(self, finding: Finding) -> Iterable[Story]:
         """While graphs are captured or code is compiled, launches say nothing."""
-        return stories(["capture"], finding)
+        return stories(["capture", "optimizer"], finding)
 
     def _finding(self, view: View, data: Launches, kernels: list[Seen[KernelTime]]) -> Finding:
         run, whole, late = view.run, view.window_ms, data.late_ms

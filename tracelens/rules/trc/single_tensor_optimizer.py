@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.chrome_trace import OptimizerCall
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.apple import MPS
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.runs import Run, runs
+from tracelens.traces.views import stories
 from tracelens.words import length, percent, share_of
 
 __all__ = ["SingleTensorOptimizer"]
@@ -20,6 +22,8 @@ __all__ = ["SingleTensorOptimizer"]
 #: Operators per step from which on a loop over parameters is worth a word.
 MIN_OPERATORS = 50
 MIN_SHARE = 0.05
+#: Share from which on it is why the device waits for launches, if it waits.
+MOST = 0.5
 
 #: Optimizers that have a fused version.
 FUSED = frozenset({"Adam", "AdamW", "SGD", "Adagrad"})
@@ -122,6 +126,11 @@ class SingleTensorOptimizer(Rule):
             if rows and single >= MIN_OPERATORS * n and share >= MIN_SHARE:
                 yield self._finding(run, Table(rows), single / n)
 
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """A device that waits for its launches, where it is most of the time."""
+        keeps = finding.cost is not None and _keeps_waiting(Single.model_validate(finding.data))
+        return stories(["optimizer"], finding) if keeps else ()
+
     def _finding(self, run: Run, calls: Table[OptimizerCall], single: float) -> Finding:
         names = list(dict.fromkeys(row.record.optimizer for row in calls))
         ms = run.total("optimizer_ms")
@@ -140,6 +149,7 @@ class SingleTensorOptimizer(Rule):
                 f"and takes {percent(ms / run.ms)} of {run.of}{_beside(run)}: {length(ms)} of "
                 f"{length(run.ms)}."
             ),
+            severity=Severity.WARNING if _keeps_waiting(data) and run.waits_for_host else None,
             confidence=Confidence.HIGH,
             count=calls.count,
             evidence=[row.quote(f"{row.count} calls, {length(row.ms)} in all") for row in calls],
@@ -149,6 +159,11 @@ class SingleTensorOptimizer(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _keeps_waiting(data: Single) -> bool:
+    """Tell whether a device waits for it most of the time: launching is slow because of it."""
+    return data.on_device and data.ms >= MOST * data.of_ms
 
 
 def _beside(run: Run) -> str:

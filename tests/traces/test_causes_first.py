@@ -1,0 +1,67 @@
+"""What is told first is the cause: the loop around what is small, the optimizer of launches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tracelens
+from tests.traces.test_bounds import found
+from tests.traces.test_idle import call, ran
+from tests.traces.writing import Json, op, span, text
+
+
+@pytest.mark.parametrize(("others", "read"), [(40, False), (2, True)])
+def test_reading_is_told_where_it_is_most_of_what_is_small(
+    tmp_path: Path, others: int, read: bool
+) -> None:
+    events: list[Json] = []
+    at = 0.0
+    for _ in range(1_200):
+        for name in ["aten::item", *["aten::select"] * others]:
+            events.append(op(name, at, 0.5))
+            at += 1.5
+    finding = found(tmp_path, events)["TRC002"]
+    assert (" are read " in finding.title) is read
+
+
+@pytest.mark.parametrize(("optimizing", "severity"), [(30_000, "warning"), (12_000, "info")])
+def test_an_optimizer_that_keeps_the_device_waiting_comes_before_its_launches(
+    tmp_path: Path, optimizing: int, severity: str
+) -> None:
+    events: list[Json] = []
+    for step in range(3):
+        start = 40_000 * step
+        events.append(span("user_annotation", f"ProfilerStep#{step}", start, 40_000))
+        begin = 40_000 - optimizing
+        events.append(
+            span("user_annotation", "Optimizer.step#AdamW.step", start + begin, optimizing)
+        )
+        for n in range(800):
+            at, number = start + 50 * n, 10_000 * step + n
+            events.append(op("aten::mul_" if 50 * n >= begin else "aten::mm", at, 30))
+            events.append(call("cudaLaunchKernel", at + 10, 5, number))
+            events.append(ran("void at::native::vectorized_elementwise", at + 20, 6, number))
+    path = tmp_path / "trace.json"
+    events.sort(key=lambda event: float(event["ts"]))
+    path.write_bytes(text(events))
+    told = {one.code: one for one in tracelens.analyze(str(path)).findings}
+    assert told["TRC012"].severity.value == severity
+    assert (told["TRC002"].explained_by == told["TRC012"].id) is (severity == "warning")
+
+
+@pytest.mark.parametrize(("copied", "told"), [(0, False), (200, True)])
+def test_copies_with_which_products_begin_are_the_products(
+    tmp_path: Path, copied: int, told: bool
+) -> None:
+    events: list[Json] = []
+    at = 0.0
+    for n in range(200 + copied):
+        if n < copied:
+            events += [op("aten::clone", at, 42.0), op("aten::copy_", at + 1, 40.0)]
+        else:
+            events += [op("aten::addmm", at, 90.0), op("aten::copy_", at + 1, 40.0)]
+        at += 100.0
+    events += [op("aten::_to_copy", at, 42.0), op("aten::copy_", at + 1, 40.0)]
+    assert ("TRC014" in found(tmp_path, events)) is told
