@@ -84,3 +84,22 @@ def test_a_logarithm_between_two_products_is_no_attention(
             events.append(kernel(name, at, 100))
             at += 100
     assert ("TRC025" in found(tmp_path, events, **A100)) is told
+
+
+@pytest.mark.parametrize(("trained", "saved"), [(True, 40.0), (False, 20.0)])
+def test_a_loss_that_is_not_trained_saves_one_pass(
+    tmp_path: Path, trained: bool, saved: float
+) -> None:
+    """The logarithm takes 1 ms of each of 20 rounds; its way back is no longer than that."""
+    events: list[Json] = []
+    at = 0
+    for _ in range(20):
+        names = [GEMM, SOFTMAX % ("Forward", "", "Forward"), elementwise("log"), GEMM]
+        names += [SOFTMAX % ("Backward", "", "Backward")] * trained
+        for name in names:
+            events.append(kernel(name, at, 1_000))
+            at += 1_000
+    finding = found(tmp_path, events, **A100)["TRC010"]
+    assert finding.cost is not None
+    assert finding.cost.ms == saved
+    assert ("forward and backward" in finding.message) is trained

@@ -29,13 +29,15 @@ class Loss(NamedTuple):
     #: Milliseconds in all, and what one pass less each way saves.
     ms: float
     saved_ms: float
+    #: Whether it is trained: gradients go back through it.
+    backward: bool = True
 
 
 REMEDIES = (
     Remedy(
         id="cross-entropy",
         text="Give the loss the logits: it computes softmax and logarithm as one, and is exact "
-        "where a probability is too small for a number.",
+        "where a probability is too small for a number. Without a loss: `log_softmax`.",
         code="loss = torch.nn.functional.cross_entropy(logits, target)",
         when="softmax and logarithm are two kernels",
         applies=lambda data: data.loss == APART,
@@ -69,7 +71,10 @@ def loss_of(kernels: Table[KernelTime], rows: list[Seen[KernelSequence]], source
     parts = [(row, row.record.sum_ms * min(1.0, runs / row.record.n)) for row in found]
     ms = sum(part for _, part in parts)
     log = sum(part for row, part in parts if row.record.name == _LOG)
-    return max(whole, Loss(APART, tuple(found), ms, 2 * log), key=lambda loss: loss.ms)
+    backward = any(row.record.name.endswith(_BACKWARD) for row in found)
+    saved = 2 * log if backward else log
+    apart = Loss(APART, tuple(found), ms, saved, backward)
+    return max(whole, apart, key=lambda loss: loss.ms)
 
 
 def _in_turn(names: tuple[str, ...]) -> bool:

@@ -247,8 +247,8 @@ class PointwiseChainNotFused(Rule):
             else "log_softmax over many classes"
         )
         why = (
-            "The probabilities of all classes are written, and read again for the logarithm, "
-            "forward and backward."
+            "The probabilities of all classes are written, and read again for the logarithm"
+            f"{', forward and backward' if loss.backward else ''}."
             if apart
             else "What is around it (a copy in float32, the choice of the target) goes over all "
             "classes once more each."
