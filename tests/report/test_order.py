@@ -57,7 +57,10 @@ def _codes(*findings: Finding) -> list[str]:
     return [one.code for one in sorted(findings, key=lambda finding: finding.order)]
 
 
-@pytest.mark.parametrize("once", ["RCP003", "GBR001", "CMP005", "TUN001", "DYN002", "DST001"])
+@pytest.mark.parametrize(
+    "once",
+    ["RCP003", "GBR001", "CMP005", "TUN001", "DYN002", "DST001", "TRC003", "TRC023", "TRC029"],
+)
 def test_what_is_paid_once_is_weighed_against_what_is_paid_in_every_step(once: str) -> None:
     """A recording holds some steps of a run that has a hundred times as many, or more."""
     assert _codes(_cost("ONE004", 2.6), _cost(once, 20_000)) == [once, "ONE004"]

@@ -21,6 +21,8 @@ __all__ = ["order"]
 _OF_THE_WHOLE = {"CMP001": 1, "GBR012": 1, "LOG": 2}
 #: Families whose cost is compiling or tuning, or waiting for it: the same in a longer run.
 _PAID_ONCE = frozenset({"CMP", "DST", "DYN", "GBR", "RCP", "TUN"})
+#: Rules of other families about the same: what a trace shows of compiling, and of its start.
+_SEEN_ONCE = frozenset({"TRC003", "TRC023", "TRC029"})
 #: How many times as long as its recording the run is that matters.
 _LONGER = 100.0
 
@@ -50,7 +52,8 @@ def order(finding: Finding) -> tuple[object, ...]:
 def _weight(finding: Finding) -> float:
     """Return the milliseconds that a finding costs the run that matters; 0 where not known."""
     ms = (finding.cost.ms or 0.0) if finding.cost else 0.0
-    return ms if finding.code[:3] in _PAID_ONCE else ms * _LONGER
+    once = finding.code[:3] in _PAID_ONCE or finding.code in _SEEN_ONCE
+    return ms if once else ms * _LONGER
 
 
 def _magnitude(ms: float) -> int:
