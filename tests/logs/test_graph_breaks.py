@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -435,3 +436,20 @@ def test_a_program_that_sets_it_has_no_break(tmp_path: Path) -> None:
     log.write_text(f"We set this:\n{CUT.split(chr(10), 1)[0]}\nand it was slow\n")
     evidence, _ = read([str(log)])
     assert not len(evidence.table(GraphBreak))
+
+
+class _Unread(list[bytes]):
+    """Lines of which only the first may be looked at."""
+
+    def __contains__(self, line: object) -> bool:
+        raise AssertionError(line)
+
+    def __iter__(self) -> Iterator[bytes]:
+        raise AssertionError
+
+
+def test_the_line_of_a_frame_is_judged_without_those_above_it() -> None:
+    """Else a long traceback takes the square of its lines."""
+    body = _Unread([b"Graph break: from user code at:", b"Traceback (most recent call last):"])
+    assert not GraphBreaks.encloses(body, '  File "/home/ana/proj/a.py", line 3, in g')
+    assert GraphBreaks.encloses(list(list.__iter__(body)), "torch._dynamo.exc.Unsupported: x")

@@ -64,3 +64,12 @@ def test_a_candidate_without_time_is_no_error(tmp_path: Path) -> None:
     assert "1 without a time (`inf`) did not run" in _analyze(text, tmp_path).told[0].message
     ran = _rows(("triton_bmm_62", "0.0102"), ("bmm", "0.0203"), ("triton_bmm_60", "0.04"))
     assert "TUN004" not in {one.code for one in _analyze(ran, tmp_path).findings}
+
+
+def test_rows_without_a_kernel_of_torch_are_no_table(tmp_path: Path) -> None:
+    told = _analyze(_rows(("query_a", "0.0100"), ("query_b", "0.0200")), tmp_path).told
+    assert "TUN002" not in {one.code for one in told}
+    for kernels in (("bias_addmm", "addmm"), ("_int_mm", "_scaled_mm"), ("mm", "convolution")):
+        text = _rows((kernels[0], "0.0100"), (kernels[1], "0.0200"))
+        (table,) = _analyze(text, tmp_path).tables["autotune"]
+        assert table["op"] == kernels[1]

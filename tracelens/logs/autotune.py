@@ -107,6 +107,8 @@ FASTEST, MIN_ROWS = 100.0, 2
 _ROW = re.compile(r"(?:  )?[A-Za-z_]\S{0,200} (?:\d+\.\d{4}|inf) ms ")
 #: A template's kernel, which is named by its operator.
 _TEMPLATE = re.compile(r"(?:triton|cpp|cutlass|ck)_(\w{1,60}?)_\d{1,6}$")
+#: A kernel of a library, which is named by its operator, too.
+_LIBRARY = re.compile(r"(?:\w{0,40}_)?(?:add|badd)?b?mm(?:_\w{1,40})?$|\w{0,40}(?:conv|linear)")
 
 
 class Autotune(Log):
@@ -174,9 +176,13 @@ def _completed(record: Record) -> Record:
         return record
     if record.choices[0].percent != FASTEST:
         return record
-    named = (found[1] for one in record.choices if (found := _TEMPLATE.match(one.kernel)))
+    kernels = [one.kernel for one in record.choices]
+    named = [found[1] for one in kernels if (found := _TEMPLATE.match(one))]
+    named += [one for one in kernels[-1:] if _LIBRARY.match(one)]
+    if not named:
+        return record  # such rows are what any program may print
     told = {name: getattr(record, name) for name in type(record).model_fields}
-    return AutotuneTable(op=next(named, record.choices[-1].kernel), **told)
+    return AutotuneTable(op=named[0], **told)
 
 
 class Choice(Record):

@@ -110,8 +110,9 @@ class GraphBreaks(HeadedLog):
             return False
         if line == _TRACEBACK:
             return _TRACEBACK.encode() not in body
-        inside = _TRACEBACK.encode() in body and not any(map(_RAISED.match, body))
-        return inside and _RAISED.match(line.encode()) is not None
+        if not _RAISED.match(line.encode()):
+            return False  # before all lines are looked at
+        return _TRACEBACK.encode() in body and not any(map(_RAISED.match, body))
 
     @classmethod
     def parse(cls, text: str) -> tuple[Record, ...]:
