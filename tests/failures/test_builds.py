@@ -187,3 +187,10 @@ def test_an_operator_of_torch_s_own_is_of_no_extension(
     text = f"AttributeError: '_OpNamespace' '{space}' object has no attribute 'grouped'"
     (found,) = report(text, tmp_path).told
     assert f"asks {whose}" in found.title or f"of {whose}" in found.title
+
+
+@pytest.mark.parametrize("free", ["1.2.3", "...", "1.", "9" * 40])
+def test_a_message_whose_sizes_are_no_numbers_is_one_of_memory(free: str, tmp_path: Path) -> None:
+    text = f"torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.64 GiB of which {free} GiB is free. Including non-PyTorch memory, this process has 12.00 GiB memory in use."
+    (found,) = report(text, tmp_path).told
+    assert found.code == "ERR025"

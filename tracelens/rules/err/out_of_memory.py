@@ -12,7 +12,7 @@ __all__ = ["OutOfMemory"]
 
 #: What the message of the allocator counts.
 _COUNTED = {
-    name: re.compile(pattern.replace("SIZE", r"([\d.]{1,12}) (GiB|MiB|KiB|bytes)"))
+    name: re.compile(pattern.replace("SIZE", r"(\d{1,12}(?:\.\d{1,6})?) (GiB|MiB|KiB|bytes)"))
     for name, pattern in {
         "wanted": r"Tried to allocate SIZE",
         "total": r"total capacity of SIZE",
@@ -29,9 +29,7 @@ SPARE = 0.1
 def _counted(data: FailureData) -> dict[str, float]:
     """Return the bytes that the message counts, as far as it does."""
     found = {name: one.search(data.message) for name, one in _COUNTED.items()}
-    return {
-        name: float(one[1].strip(".") or 0) * _BYTES[one[2]] for name, one in found.items() if one
-    }
+    return {name: float(one[1]) * _BYTES[one[2]] for name, one in found.items() if one}
 
 
 def _may_be_others(data: FailureData) -> bool:
