@@ -101,6 +101,7 @@ def test_a_loader_is_judged_by_the_hosts_time(tmp_path: Path) -> None:
         found = _told(HEAD + _row(row) + _row(OTHER), tmp_path)["TRC013"]
         assert found.title.startswith("waiting for batches takes 20 %")
         assert any(setting in (one.code or "") for one in found.advice)
+        assert ("workers to start" in found.message) == (kind == "Multi")
     row = (name.format("Multi"), 19.9, 59.7, 0.0, 0.0, 3)
     assert "TRC013" not in _told(HEAD + _row(row) + _row(OTHER), tmp_path)
 

@@ -156,7 +156,11 @@ class InputStarved(Rule):
         alone = any("SingleProcess" in one.name for one in rows)
         data = Starved(alone=alone, loading_ms=ms, of_ms=told.host_ms)
         calls = max(1, sum(one.calls for one in rows))
-        how = " The process loads the data itself: `num_workers` is 0." if alone else ""
+        how = (
+            " The process loads the data itself: `num_workers` is 0."
+            if alone
+            else " The first of an epoch may wait for its workers to start, too."
+        )
         yield self.finding(
             "printed",
             title=f"waiting for batches takes {percent(share)} of the host's time in the table",
