@@ -35,7 +35,7 @@ FROM_OUTSIDE = {
     "leave-call-out", "leave-step", "report-in-eager", "leave-out", "look-up-outside", "outside",
     # what it is called with
     "array-dtype", "cast", "clone", "mark-dynamic", "one-form", "one-layout", "one-mode",
-    "one-rank", "one-state", "pad", "pad-to-multiple", "pass-argument", "pass-tensor",
+    "one-rank", "one-state", "pad", "pad-few", "pad-to-multiple", "pass-argument", "pass-tensor",
     "same-attributes",
     "same-flag", "same-keys", "same-object", "same-tensor", "stack", "two-entries",
     "unbacked", "nothing", "default-dynamic", "set-config", "tensor-lr",
