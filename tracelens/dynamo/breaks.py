@@ -186,8 +186,9 @@ def sites(
     called: set[str] = set()
     for place, seen in breaks.events():
         record = seen.record
-        if record.file and record.cause and record.cause.context:
-            called.add(record.cause.context.qualname)
+        context = record.cause.context if record.file and record.cause else None
+        if context and context.qualname:
+            called.add(context.qualname)
         key: tuple[object, ...] = (record.file, record.line, record.family)
         if record.skips_frame:
             given_up.setdefault((record.file, record.line), set()).add(record.family)
