@@ -60,7 +60,8 @@ def about(
 
 def noted(texts: Iterable[str]) -> About | None:
     """Return what lines are that only note that a range is not known; None with any other."""
-    if not all(_NO_RANGE.match(text) for text in texts):
+    given = list(texts)
+    if not given or not all(map(_NO_RANGE.match, given)):
         return None
     return About(
         "a note of torch's that ranges of indices are not known",

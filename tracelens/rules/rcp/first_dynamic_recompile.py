@@ -193,8 +193,7 @@ class FirstDynamicRecompile(RecompileRule):
             "To mark the dimension may not help: conditions on it need entries of their own.",
             when="later entries were compiled for conditions on the symbol",
             applies=lambda data: data.is_conditional and not data.is_constant,
-            basis="tested",
-            proof="tests/advice/RCP023/pad.py",
+            proof="https://docs.pytorch.org/docs/stable/torch.compiler_dynamic_shapes.html",
         ),
         Remedy(
             "static-sizes",
