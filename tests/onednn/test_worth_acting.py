@@ -52,30 +52,9 @@ REORDER = (
     f"{HEAD}exec,cpu,reorder,jit:uni,undef,src:f32::blocked:acdb::f0 "
     "dst:f32::blocked:Acdb16a::f0,attr-scratchpad:user,,16x3x7x7,{ms}\n"
 )
-USE = (
-    f"{HEAD}exec,cpu,convolution,brg_conv_fwd:avx512_core,forward_training,"
-    "src:f32::blocked:acdb::f0 wei:f32:a:blocked:Acdb16a::f0 bia:undef::undef::: "
-    "dst:f32::blocked:acdb::f0,attr-scratchpad:user,alg:convolution_direct,"
-    "mb2_ic3oc16_ih64oh32kh7sh2dh0ph3_iw64ow32kw7sw2dw0pw3,0.3\n"
-)
 COMPILED = Path(__file__).parents[2] / (
     "fixtures/rules/RCP016-zero-one-specialisation/quiet-next-token.log"
 )
-
-
-@pytest.mark.parametrize(
-    ("compiled", "ms", "expected"),
-    [("", 0.08, Severity.INFO), ("yes", 0.08, Severity.NONE), ("yes", 0.2, Severity.WARNING)],
-)
-def test_few_executions_of_a_compiled_run_are_no_excerpt(
-    tmp_path: Path, compiled: str, ms: float, expected: Severity
-) -> None:
-    """0.32 ms are a fifth of what a few pasted lines show, and nothing of a run that compiles."""
-    log = tmp_path / "run.log"
-    before = COMPILED.read_text("utf-8") if compiled else ""
-    log.write_text(before + (REORDER.format(ms=ms) + USE) * 4, encoding="utf-8")
-    (found,) = (one for one in analyze(str(log)).findings if one.code == "ONE003")
-    assert found.severity is expected
 
 
 def test_a_run_that_compiles_is_judged_by_what_it_took_with_any_backend(tmp_path: Path) -> None:

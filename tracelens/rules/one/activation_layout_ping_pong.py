@@ -72,7 +72,7 @@ class ActivationLayoutPingPong(Rule):
     ## When it is harmless
     A network needs one conversion at its input and one at its output: with a single convolution
     between them, nothing is reported. Below 1 % of the time it is a note, and so it is below 0.5 ms in
-    a log of more than 60 executions, or of a compiled run. Below 4 % it is information. In an excerpt of a few
+    a log of more than 60 executions. Below 4 % it is information. In an excerpt of a few
     lines, two layers between their conversions are enough, or one tensor that is converted and
     straight back, where these take a fifth of the time. Signals, whose
     layers would have to be written anew, are information.
@@ -163,7 +163,7 @@ class ActivationLayoutPingPong(Rule):
         enough = not once or spent.share(steady(around.reorders.values())) >= SHARE_OF_EXCERPT
         if around.shows and enough:
             ms = steady(around.reorders.values())
-            light = too_little(ms, spent.share(ms), MIN_SHARE, execs, is_run=spent.is_run)
+            light = too_little(ms, spent.share(ms), MIN_SHARE, execs)
             yield self._finding(around, spent, run, once=once, light=light)
 
     def _finding(

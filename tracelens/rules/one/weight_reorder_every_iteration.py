@@ -65,7 +65,7 @@ class WeightReorderEveryIteration(Rule):
     ## When it is harmless
     When the weights change between the calls, as in training: primitives that also run backward are
     left out. Less than 4 % of all execution time, or than 0.5 ms, is information; less than 1 %, or
-    than 0.5 ms in a log of more than 60 executions or of a compiled run, a note of severity ``none``. Reorders before the first call pack the weights; they are not counted where the weights
+    than 0.5 ms in a log of more than 60 executions, a note of severity ``none``. Reorders before the first call pack the weights; they are not counted where the weights
     are used more often than they are reordered, or where all of them stand before the first use: so
     one call of a frozen stack of equal layers looks. In an excerpt of a few lines, a reorder straight
     before each of three calls is reported where it takes a fifth of the time shown.
@@ -171,7 +171,7 @@ class WeightReorderEveryIteration(Rule):
             by_primitive = _shown_once(weights, spent)
         for primitive, found in by_primitive.items():
             ms = steady(_once(row for weight in found for row in weight.reorders))
-            light = too_little(ms, spent.share(ms), NOTE_SHARE, execs, is_run=spent.is_run)
+            light = too_little(ms, spent.share(ms), NOTE_SHARE, execs)
             yield self._finding(primitive, found, spent, run, excerpt=once, light=light)
 
     def _packed(self, rows: list[Seen[PrimitiveExec]], run: Table[RunFacts]) -> Iterator[Finding]:
