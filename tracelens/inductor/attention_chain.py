@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
@@ -18,8 +18,10 @@ from tracelens.inductor.attention import Unfused, is_nothing_else, unfused_atten
 from tracelens.inductor.in_place import changes_in_place
 from tracelens.inductor.origins import Lines, is_product
 from tracelens.logs._statements import Origin as Nodes
-from tracelens.logs.graph_code import FxGraph, Node, TensorType
 from tracelens.logs.output_code import OutputModule
+
+if TYPE_CHECKING:  # a log without such graphs does without their models
+    from tracelens.logs.graph_code import FxGraph, Node
 
 __all__ = ["Chain", "chain", "plain_attention"]
 
@@ -137,16 +139,19 @@ class _Walk:
         return own == [0] and name in _TO_WEIGHTS | _FORMS
 
     def _is_number(self, operand: str) -> bool:
-        held = self._types.get(operand)
-        return not isinstance(held, TensorType) or not set(held.shape) - {1}
+        return not set(self._shape(operand) or ()) - {1}
 
     def _is_scale(self, operand: str) -> bool:
         """Whether it is the same for all keys, as a number is, and one for each head."""
-        held = self._types.get(operand)
-        if not isinstance(held, TensorType):
+        shape = self._shape(operand)
+        if shape is None:
             return True
         self.has_tensor_scale = True
-        return not held.shape or held.shape[-1] == 1
+        return not shape or shape[-1] == 1
+
+    def _shape(self, operand: str) -> Sequence[int | str] | None:
+        """Return the sizes of a tensor; None of what is none."""
+        return getattr(self._types.get(operand), "shape", None)
 
 
 def _product(calls: Sequence[Node], named: Nodes | None) -> Node | None:
@@ -159,14 +164,15 @@ def _product(calls: Sequence[Node], named: Nodes | None) -> Node | None:
 def _between(calls: Sequence[Node], begin: Node, end: Node) -> list[Node]:
     """Return what is computed from ``begin`` and needed for ``end``, in order."""
     after = {begin.label}
-    reached = list[Node]()
+    reached: list[Node] = []
     for node in calls:
         if not after.isdisjoint(_words(node)):
             after.add(node.label)
             reached.append(node)
         if node is end:
             break
-    needed, found = _words(end), list[Node]()
+    needed = _words(end)
+    found: list[Node] = []
     for node in reversed(reached):
         if node is not end and node.label in needed:
             needed |= _words(node)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from tracelens.logs.graph_code import Node
+if TYPE_CHECKING:  # a log without such graphs does without their models
+    from tracelens.logs.graph_code import Node
 
 __all__ = ["changes_in_place"]
 
