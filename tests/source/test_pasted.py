@@ -266,3 +266,12 @@ def test_a_break_whose_reason_was_cut_off_is_counted_without_one(tmp_path: Path)
     path.write_text("\n".join(f"    {prefix}{line}" for line in lines), encoding="utf-8")
     (finding,) = engine.analyze(str(path), select=["GBR012"]).findings
     assert "proj/model.py:5 (1)." in finding.message
+
+
+@pytest.mark.parametrize("mark", ["1. `", "12) ", "- `", "* ", "`"])
+def test_a_line_of_onednn_in_a_list_is_read(mark: str, tmp_path: Path) -> None:
+    path = tmp_path / "pasted.txt"
+    end = "` (as it is)" if "`" in mark else ""
+    path.write_text(f"- Dilate = 1\n\n{mark}{EXEC}{end}\n2.\n", encoding="utf-8")
+    evidence, _ = read([str(path)])
+    assert [row.record.primitive for row in evidence.table(PrimitiveExec)] == ["matmul"]
