@@ -218,3 +218,13 @@ def test_the_source_says_what_a_template_holds(tmp_path: Path) -> None:
     )
     (call,) = template_calls(seen)
     assert call.epilogue == "what follows is left to `cpp_fused_relu_0`"
+
+
+def test_float32_layers_are_tuned_as_well(tmp_path: Path) -> None:
+    """Frozen alone they call MKL, and the finding stays; bfloat16 and symbolic sizes need not."""
+    path = log(tmp_path, BIG, MM, "cpp_fused_relu_0(buf0)")
+    (finding,) = ask(path, "IND002")
+    assert [advice.id for advice in finding.advice] == ["freeze-and-tune", "freeze"]
+    for other in (BIG.replace("float32", "bfloat16"), BIG.replace("256", "s27")):
+        (finding,) = ask(log(tmp_path, other, MM, "cpp_fused_relu_0(buf0)"), "IND002")
+        assert [advice.id for advice in finding.advice] == ["freeze", "tune"]

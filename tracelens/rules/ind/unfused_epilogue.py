@@ -119,11 +119,25 @@ class UnfusedEpilogue(Rule):
         dtypes: str
 
     remedies = (
+        Remedy(
+            id="freeze-and-tune",
+            text="Freeze the model for inference, under torch.no_grad(), and tune it, which makes "
+            "compiling longer: float32 linear layers that are frozen alone call MKL, which takes "
+            "nothing along. Where Inductor's C++ template wins the search, it takes what follows "
+            "into the product; where MKL wins, the AUTOTUNE table says so.",
+            when="float32 products of static sizes whose weights are inputs of the graph",
+            applies=lambda data: _calls_mkl(data) and can_freeze(data),
+            env="TORCHINDUCTOR_FREEZING=1 TORCHINDUCTOR_MAX_AUTOTUNE=1",
+            since="2.4",
+            basis="tested",
+            proof="tests/advice/IND002/freeze-and-tune.py",
+            knob=experiment.knob,
+        ),
         freeze(
             "IND002",
             text="Freeze the model for inference, under torch.no_grad(). Convolutions and bfloat16 "
             "layers then take activations and sums along, and a batch norm vanishes into the "
-            "weights; float32 linear layers call MKL, and have to be tuned as well.",
+            "weights; float32 linear layers of static sizes call MKL, and have to be tuned, too.",
             when="the weights are inputs of the graph",
             applies=lambda data: data.cause == "unfrozen" and can_freeze(data),
         ),
@@ -138,6 +152,7 @@ class UnfusedEpilogue(Rule):
                 data.cause in {"unfrozen", "plain", "mkl", "onednn"}
                 and data.operator not in {"convolution", "_convolution_pointwise"}
                 and not lacks_float16(data)
+                and not (_calls_mkl(data) and can_freeze(data))
             ),
             env="TORCHINDUCTOR_FREEZING=1 TORCHINDUCTOR_MAX_AUTOTUNE=1",
             since="2.4",
@@ -260,6 +275,16 @@ class UnfusedEpilogue(Rule):
             advice=() if harmless else self.advise(data),
             data=data,
         )
+
+
+def _calls_mkl(data: UnfusedEpilogue.Data) -> bool:
+    """Whether freezing alone has MKL called: float32 products of static sizes.
+
+    Those of symbolic sizes oneDNN takes (``_is_packable_linear`` in
+    torch/_inductor/fx_passes/mkldnn_fusion.py), and so it does on builds without MKL.
+    """
+    linear = data.operator in {"addmm", "mm"} and data.dtypes == "float32" and data.all_known
+    return data.cause == Cause.UNFROZEN.value and linear
 
 
 def _heaviest(group: list[Unfused]) -> list[Unfused]:
