@@ -77,6 +77,15 @@ def test_a_bound_is_told_behind_what_is_known(one: Report) -> None:
     )
 
 
+def test_a_first_bound_of_something_else_is_not_left_out(one: Report) -> None:
+    """What is known is 1.6 % of the trace: that is not what the first one costs."""
+    told = [finding("TRC024", share(0.93, "the 2 profiled steps", "upper_bound"))]
+    told += [finding("TRC007", share(0.016, "the trace", "estimated"))]
+    assert _first.verdict(with_(one, *told)).startswith(
+        "1 of 2 things costs you at most 93 % of the 2 profiled steps; first to fix: TRC024"
+    )
+
+
 def test_what_is_not_known_is_not_claimed(one: Report) -> None:
     told = [finding("GBR001"), finding("GBR002", severity=Severity.INFO)]
     said = _first.verdict(with_(one, *told))

@@ -90,3 +90,11 @@ def test_a_cost_that_is_not_known_is_about_the_same_as_no_other() -> None:
     """How much two of these cost is left open; the one that is seen more often stays first."""
     often = _cost("IND017", None, count=2, advice=WORDS)
     assert _codes(_cost("IND019", None, advice=PASTED), often) == ["IND017", "IND019"]
+
+
+@pytest.mark.parametrize(("bound", "first"), [(180.0, "TRC033"), (190.0, "TRC012")])
+def test_a_bound_counts_half_beside_an_estimate(bound: float, first: str) -> None:
+    """It is the most that there can be; an estimate is what is expected."""
+    most = Cost(ms=bound, basis="upper_bound")
+    limited = _cost("TRC012", bound).model_copy(update={"cost": most})
+    assert _codes(limited, _cost("TRC033", 92.0))[0] == first

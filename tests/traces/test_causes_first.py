@@ -10,6 +10,7 @@ import tracelens
 from tests.traces.test_bounds import found
 from tests.traces.test_idle import call, ran
 from tests.traces.writing import Json, op, span, text
+from tracelens.rules.trc.single_tensor_optimizer import SingleTensorOptimizer
 
 
 @pytest.mark.parametrize(("others", "read"), [(40, False), (2, True)])
@@ -49,6 +50,48 @@ def test_an_optimizer_that_keeps_the_device_waiting_comes_before_its_launches(
     told = {one.code: one for one in tracelens.analyze(str(path)).findings}
     assert told["TRC012"].severity.value == severity
     assert (told["TRC002"].explained_by == told["TRC012"].id) is (severity == "warning")
+
+
+@pytest.mark.parametrize(("shorter", "cause"), [(18_000, True), (0, False)])
+def test_an_optimizer_is_the_cause_of_the_idle_time_that_falls_into_it(
+    tmp_path: Path, shorter: int, cause: bool
+) -> None:
+    """It has 45 % of a step; what comes before leaves the device idle for less, or for more."""
+    events: list[Json] = []
+    for step in range(3):
+        start = 40_000 * step
+        events.append(span("user_annotation", f"ProfilerStep#{step}", start, 40_000))
+        events.append(span("user_annotation", "Optimizer.step#AdamW.step", start + 22_000, 18_000))
+        for n in range(800):
+            at, number = start + 50 * n, 10_000 * step + n
+            before = 50 * n < 22_000
+            events.append(op("aten::mm" if before else "aten::mul_", at, 30))
+            events.append(call("cudaLaunchKernel", at + 10, 5, number))
+            us = 38 if before and shorter else 6
+            events.append(ran("void at::native::vectorized_elementwise", at + 20, us, number))
+    path = tmp_path / "trace.json"
+    events.sort(key=lambda event: float(event["ts"]))
+    path.write_bytes(text(events))
+    told = {one.code: one for one in tracelens.analyze(str(path)).findings}
+    assert (told["TRC001"].explained_by == told["TRC012"].id) is cause
+    assert ("falls into it" in told["TRC012"].message) is cause
+
+
+@pytest.mark.parametrize(
+    ("names", "code"),
+    [
+        (["Combined", "Adam"], "torch.optim.Adam(model.parameters(), foreach=True)"),
+        (["RMSprop"], "torch.optim.RMSprop(model.parameters(), foreach=True)"),
+        (["Lion"], None),
+    ],
+)
+def test_only_optimizers_of_torch_are_told_to_take_lists(
+    names: list[str], code: str | None
+) -> None:
+    data = {"optimizers": names, "operators": 300.0, "ms": 5.0, "of_ms": 9.0, "on_device": True}
+    rule = SingleTensorOptimizer()
+    told = {one.id: one.code for one in rule.advise(rule.Data.model_validate(data))}
+    assert told.get("foreach") == code
 
 
 @pytest.mark.parametrize(("copied", "told"), [(0, False), (200, True)])

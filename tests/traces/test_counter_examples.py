@@ -22,7 +22,7 @@ def test_small_messages_are_of_statistics_if_these_are_as_many(
     events += [op("aten::batch_norm_backward_elemt", 10.0 * at, 9.0) for at in range(layers)]
     finding = found(tmp_path, [*events, kernel(GEMM, 0, 1000)], **A100)["TRC016"]
     assert ("SyncBatchNorm sends them" in finding.message) is told
-    assert finding.advice[0].id == ("norms" if told else "buckets")
+    assert finding.advice[0].id == ("norms" if told else "during")
 
 
 @pytest.mark.parametrize(("busy", "lost"), [(0, 1_000.0), (800, 200.0)])

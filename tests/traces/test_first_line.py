@@ -111,8 +111,10 @@ def test_advice_fits_the_collective(
         ("all_to_allv", 30_000_000, "aten::topk", "halves"),
         ("_allgather_base", 512, "aten::batch_norm_backward_elemt", "norms"),
         ("allreduce", 512, "aten::batch_norm_backward_elemt", "norms"),
-        ("allreduce", 512, "aten::native_batch_norm", "buckets"),
-        ("allreduce", 30_000_000, "aten::batch_norm_backward_elemt", "buckets"),
+        ("allreduce", 512, "aten::native_batch_norm", "during"),
+        ("allreduce", 30_000_000, "aten::batch_norm_backward_elemt", "during"),
+        ("allreduce", 30_000_000, "DistributedDataParallel.forward", "buckets"),
+        ("allreduce", 30_000_000, "torch::distributed::reducer::mul_out", "buckets"),
     ],
 )
 def test_advice_fits_what_is_exchanged(

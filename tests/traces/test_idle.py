@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tests.traces.writing import Json, read, span
 from tracelens.evidence import Evidence
-from tracelens.traces.rows import DeviceGap, HeldBy, Timeline
+from tracelens.traces.measured import TraceHeader
+from tracelens.traces.rows import DeviceGap, HeldBy, KernelTime, Timeline
 
 CAUSES = ("queued", "not_launched", "blocked", "data", "start", "unknown")
 
@@ -155,10 +156,38 @@ def test_calls_of_other_devices_are_joined_by_number_under_any_name(
 
 
 def test_events_that_nothing_uses_are_counted_and_not_called_understood() -> None:
-    events = [*FIRST, span("mtia_ccp_events", "mtia_gemm", 0, 10), span("cpu_op", "a::b", 0, 5)]
+    events = [*FIRST, span("mtia_ccp_events", "dma_request", 0, 10), span("cpu_op", "a::b", 0, 5)]
     evidence = read(events)
     assert (evidence.events, evidence.understood_events) == (4, 3)
     assert list(evidence.notes) == ["trace.json: 1 events of `mtia_ccp_events` are not used"]
+
+
+def test_jobs_of_a_device_of_meta_are_its_kernels() -> None:
+    """Pieces of copies and waits beside them compute nothing; a job is launched by its number."""
+    jobs = [
+        ("fc-dtype_Float", 110, 40, 1),
+        ("event_wait", 150, 70, 0),
+        ("add-dtype_Half", 220, 20, 2),
+    ]
+    events = [
+        *[
+            span("mtia_ccp_events", name, ts, us, pid=9, tid=4, args={"correlation": number})
+            for name, ts, us, number in jobs
+        ],
+        *[
+            span("mtia_runtime", "runFunction - submit", ts, 5, args={"correlation": number})
+            for ts, number in ((90, 1), (200, 2))
+        ],
+    ]
+    evidence = read(events)
+    assert idle(events) == {"not_launched": 70}
+    assert list(evidence.notes) == ["trace.json: 1 events of `mtia_ccp_events` are not used"]
+    found = {row.record.name: row.record for row in evidence.table(KernelTime)}
+    assert {name: (row.kind, row.dtype) for name, row in found.items()} == {
+        "fc-dtype_Float": ("gemm", "f32"),
+        "add-dtype_Half": ("other", "f16"),
+    }
+    assert [row.record.devices for row in evidence.table(TraceHeader)] == [("MTIA",)]
 
 
 # Steps, and what is computed.

@@ -250,7 +250,8 @@ class RuntimeCall(_Named):
     @property
     def launches(self) -> bool:
         """Whether it starts kernels on the device."""
-        return any(word in self.name for word in ("LaunchKernel", "KernelLaunch", "GraphLaunch"))
+        words = ("LaunchKernel", "KernelLaunch", "GraphLaunch", "runFunction")
+        return any(word in self.name for word in words)
 
     @property
     def copies(self) -> bool:
@@ -260,7 +261,8 @@ class RuntimeCall(_Named):
     @property
     def synchronizes(self) -> bool:
         """Whether it waits for the device."""
-        return "Synchronize" in self.name or self.name in {"urQueueFinish", "urEventWait"}
+        others = {"urQueueFinish", "urEventWait", "synchronizeStream"}
+        return "Synchronize" in self.name or self.name in others
 
     @property
     def starts(self) -> bool:

@@ -103,6 +103,8 @@ def _costs(told: tuple[Finding, ...]) -> str:
     bounds = [f for f in every if _is_bound(f)]
     # What is a bound counts where there is nothing better; else it is told behind what is known.
     known = [f for f in every if not _is_bound(f)] or every
+    if _is_left_out(told[0], known):
+        known = every
     rest = bounds if len(known) < len(every) else []
     first = told[0].cost if known and told[0] is known[0] else None
     like_first = [
@@ -127,6 +129,16 @@ def _costs(told: tuple[Finding, ...]) -> str:
     found = f"{_words.plural(_different(told), 'thing')} found{where}{weight}"
     what = "what it costs" if _different(told) == 1 else "what they cost"
     return f"{found}; {what} is not known from {'these logs' if where else 'this log'}"
+
+
+def _is_left_out(first: Finding, known: list[Finding]) -> bool:
+    """Whether a sum of what is ``known`` says less than the cost of the one to fix ``first``.
+
+    That is so where it is a bound, and of something else than any of them.
+    """
+    if not (first.cost and first.cost.share) or any(one is first for one in known):
+        return False
+    return all(one.cost and one.cost.of != first.cost.of for one in known)
 
 
 def _different(findings: Iterable[Finding]) -> int:

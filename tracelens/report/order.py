@@ -25,6 +25,8 @@ _PAID_ONCE = frozenset({"CMP", "DST", "DYN", "GBR", "RCP", "TUN"})
 _SEEN_ONCE = frozenset({"TRC003", "TRC023", "TRC029"})
 #: How many times as long as its recording the run is that matters.
 _LONGER = 100.0
+#: What a bound is worth beside an estimate: it is the most that there can be.
+_OF_A_BOUND = 0.5
 
 
 def order(finding: Finding) -> tuple[object, ...]:
@@ -32,8 +34,9 @@ def order(finding: Finding) -> tuple[object, ...]:
 
     Within a severity, what a run has confirmed comes before what the log alone says, and that
     before what a run has refuted, or shown to cost nothing. A sum over the whole run comes after
-    what names a place in it, and what is about the log itself after that. Of two that cost about
-    the same, what its reader can change comes first. What is silenced comes last.
+    what names a place in it, and what is about the log itself after that. A bound counts half. Of
+    two that cost about the same, what its reader can change comes first. What is silenced comes
+    last.
     """
     shown = bool(finding.cost and finding.cost.basis == "confirmed")
     said = finding.confirmation
@@ -52,6 +55,8 @@ def order(finding: Finding) -> tuple[object, ...]:
 def _weight(finding: Finding) -> float:
     """Return the milliseconds that a finding costs the run that matters; 0 where not known."""
     ms = (finding.cost.ms or 0.0) if finding.cost else 0.0
+    if finding.cost and finding.cost.basis == "upper_bound":
+        ms *= _OF_A_BOUND
     once = finding.code[:3] in _PAID_ONCE or finding.code in _SEEN_ONCE
     return ms if once else ms * _LONGER
 

@@ -6,10 +6,10 @@ import re
 
 from tracelens.logs._trace_events import Complete, Event
 
-__all__ = ["USED", "give_categories", "has_no_categories", "of_device"]
+__all__ = ["MTIA", "USED", "category_of", "give_categories", "has_no_categories", "of_device"]
 
-#: Categories of events that a rule or a table uses; others, such as those of MTIA devices or of
-#: ranges of hardware counters, are counted and no more.
+#: Categories of events that a rule or a table uses; others, such as those of ranges of hardware
+#: counters, are counted and no more.
 USED = frozenset(
     {
         "",
@@ -28,6 +28,8 @@ USED = frozenset(
         "hip_runtime",
         "privateuse1_runtime",
         "privateuse1_driver",
+        "mtia_runtime",
+        "mtia_kernel",
         "dynamo_timed",
         "overhead",
         "ac2g",
@@ -48,6 +50,18 @@ _DEVICE = re.compile("mtia|npu|hpu|xla|tpu|cuda_profiler|CUDA functions", re.IGN
 #: What the profiler up to torch 1.8 wrote (``torch.autograd.profiler``) has no categories, and two
 #: processes: operators, and the time from their first kernel to their last, one inside the other.
 _PROCESSES = {"CPU functions": "cpu_op", "CUDA functions": "CUDA functions"}
+#: What a device of Meta (MTIA) does, and its parts that compute nothing: an event that is recorded
+#: or waited for, and each piece of a copy.
+_MTIA = "mtia_ccp_events"
+MTIA = "mtia_kernel"
+_MTIA_PARTS = re.compile(r"(?:event_|dma_|notify|wait)")
+
+
+def category_of(category: str | None, name: str) -> str:
+    """Return the category under which an event is read: jobs of an MTIA device are its kernels."""
+    if category == _MTIA and not _MTIA_PARTS.match(name):
+        return MTIA
+    return category or ""
 
 
 def of_device(category: str) -> bool:

@@ -29,7 +29,7 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             "gemm",
-            r"gemm|gemv|cijk_|matmul|nvjet|splitk|cublas|^bmm_|_bmm_|cutlass.*kernel|dot_kernel",
+            r"gemm|gemv|cijk_|matmul|nvjet|splitk|cublas|^bmm_|_bmm_|cutlass.*kernel|dot_k|^fc-dt",
         ),
         ("optimizer", r"adam|adagrad|\blamb\b|lamb_|sgd_|multi_tensor_apply"),
         ("softmax", r"soft_?max|cross_entropy|nll_loss"),

@@ -16,6 +16,7 @@ from tracelens.grammars import Unreadable
 from tracelens.logs import Record
 from tracelens.logs._trace_events import Complete, Event
 from tracelens.logs.chrome_trace import ChromeTrace
+from tracelens.traces.categories import category_of
 
 __all__ = ["OTHER_NAMES", "Entry", "Name", "Names"]
 
@@ -203,7 +204,7 @@ class Names:
         self._held = 0
 
     def _find(self, category: str | None, name: str, number: int) -> Entry:
-        key = _category(category), _name(name)
+        key = category_of(category, name)[:MAX_CATEGORY], _name(name)
         found = self._by_key.get(key)
         if found is not None:
             return found

@@ -30,7 +30,7 @@ from tracelens.logs.chrome_trace import (
     RuntimeCall,
 )
 from tracelens.traces import host
-from tracelens.traces.categories import USED, give_categories, has_no_categories, of_device
+from tracelens.traces.categories import MTIA, USED, give_categories, has_no_categories, of_device
 from tracelens.traces.device import Calls, Intervals
 from tracelens.traces.devices import Devices
 from tracelens.traces.header import read_header
@@ -148,9 +148,11 @@ class Reading:
         self.names.fold()
         evidence.understood_events = evidence.events - self._refused
         unused: dict[str, int] = {}
+        categories = set()
         for name in self.names:
             place = Place(self.path, name.first)
             category = name.text.partition("\t")[0]
+            categories.add(category)
             nameless = not category and name.times.n > 0 and name.text != OTHER_NAMES
             if name.record is None or nameless or category not in USED:
                 evidence.understood_events -= name.count
@@ -175,6 +177,9 @@ class Reading:
         if evidence.events or header:
             evidence.kinds = {ChromeTrace.name: 1}
             around = read_header(header)
+            if MTIA in categories:
+                named = tuple(f"MTIA {name}" for name in around.devices) or ("MTIA",)
+                around = around.model_copy(update={"devices": named})
             evidence.measured.append(Seen(around, 1, [Place(self.path, 1)], ""))
             devices = {name: count for name, count in unused.items() if of_device(name)}
             evidence.measured += summed(self, around, devices)

@@ -25,6 +25,8 @@ class Exposed(FindingData):
     on_host: bool = False
     #: Whether DistributedDataParallel begins them.
     parallel: bool = False
+    #: Whether the trace holds no operators: who begins the collectives is not in it.
+    unseen: bool = False
     #: Passes of the model for each step of the optimizer, where they are several.
     passes: int = 0
     #: Of the critical path, where it is known: what there is to gain at most.
@@ -45,11 +47,25 @@ REMEDIES = (
             if data.small
             else "Try other sizes of the buckets that gradients are reduced in."
         ),
-        when="gradients are reduced: DistributedDataParallel, once for each step",
+        when="DistributedDataParallel reduces gradients, once for each step",
         applies=lambda data: (
-            data.reduces and (data.parallel or not data.on_host) and not (data.passes or data.norms)
+            data.reduces and (data.parallel or data.unseen) and not (data.passes or data.norms)
         ),
         code="DistributedDataParallel(model, bucket_cap_mb=100)",
+        proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",
+    ),
+    Remedy(
+        id="during",
+        text=lambda data: (
+            f"If they carry gradients: {'put many into one message, ' if data.small else ''}"
+            "begin each while the backward pass goes on, and wait before the optimizer's step. "
+            "`DistributedDataParallel` does that."
+        ),
+        when="all-reduces on a device, which the program begins itself",
+        applies=lambda data: (
+            data.reduces and not (data.parallel or data.unseen or data.on_host or data.norms)
+        ),
+        code="model = DistributedDataParallel(model)",
         proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",
     ),
     Remedy(

@@ -116,6 +116,6 @@ def norms_one_by_one(
 
 
 def has_graphs(headers: Table[TraceHeader], source: str) -> bool:
-    """Tell whether CUDA graphs may be advised: not for a GPU of Intel."""
+    """Tell whether CUDA graphs may be advised: not for a GPU of Intel, or a device of Meta."""
     names = (name for row in headers.within(source) for name in row.record.devices)
-    return not any(name.startswith("Intel") for name in names)
+    return not any(name.startswith(("Intel", "MTIA")) for name in names)

@@ -14,7 +14,7 @@ from tracelens.logs.chrome_trace import (
     ParallelCall,
 )
 
-__all__ = ["REDUCER", "Passes", "Trained", "often", "passes_of"]
+__all__ = ["DDP", "REDUCER", "Passes", "Trained", "often", "passes_of"]
 
 DDP = "DistributedDataParallel"
 #: What DistributedDataParallel fills a bucket with, once for each gradient that it reduces, and the

@@ -19,7 +19,7 @@ from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.rules.trc._exposed import REMEDIES, Exposed
-from tracelens.rules.trc._parallel import Passes, Trained, often, passes_of
+from tracelens.rules.trc._parallel import DDP, REDUCER, Passes, Trained, often, passes_of
 from tracelens.traces.collectives import alone_ms, longest_alone
 from tracelens.traces.critical import CriticalPath
 from tracelens.traces.measured import DeviceBusy, TraceHeader, Window
@@ -63,6 +63,8 @@ class _Shown(NamedTuple):
     #: Messages of SyncBatchNorm.
     norms: int
     tables: bool
+    #: Whether DistributedDataParallel begins them; None where the trace holds no operators.
+    parallel: bool | None
 
 
 class ExposedCollectives(Rule):
@@ -137,6 +139,7 @@ class ExposedCollectives(Rule):
             norms = sum(row.count for row in operators.within(source) if row.record.op in _NORMS)
             called = [row.record for row in operators.within(source)]
             tables = any(record.op in _TABLES or record.namespace == "fbgemm" for record in called)
+            parallel = _parallel(wrappers, called, source)
             tables = tables or any("embedding" in k.record.name for k in kernels.within(source))
             for device in devices.within(source):
                 if device.record.span_ms > 0 and _share(device.record) >= MIN_SHARE:
@@ -144,7 +147,7 @@ class ExposedCollectives(Rule):
                     known = list(paths.within(source)) if window.record.waits else []
                     mine = [p.record for p in known if p.record.device == device.record.device]
                     yield self._finding(
-                        device.record, _Shown(shown, kinds, header, mine, norms, tables)
+                        device.record, _Shown(shown, kinds, header, mine, norms, tables, parallel)
                     )
 
     def _printed(self, row: Seen[PrintedProfile]) -> Iterator[Finding]:
@@ -165,6 +168,7 @@ class ExposedCollectives(Rule):
             reduces="allreduce" in first,
             exchanges=any(word in first for word in _EXCHANGES),
             gathers=any(word in first for word in _GATHERS),
+            unseen=True,
         )
         beside = (
             f" What else runs is too little to hide them: {length(alone)} at least run alone."
@@ -235,7 +239,7 @@ class ExposedCollectives(Rule):
         )
 
     def _finding(self, device: DeviceBusy, shown: _Shown) -> Finding:
-        kernels, kinds, header, paths, norms, tables = shown
+        kernels, kinds, header, paths, norms, tables, parallel = shown
         rows = sorted(kernels, key=lambda kernel: -kernel.ms)
         rank = f"rank {header.rank}" if header.rank is not None else f"device {device.device}"
         share = _share(device)
@@ -261,6 +265,8 @@ class ExposedCollectives(Rule):
             tables=tables,
             gathers=alone_ms(kinds, _GATHERS) >= MOST * alone > 0,
             small=small,
+            parallel=parallel is True,
+            unseen=parallel is None,
         )
         told = ", ".join(
             f"`{kind.name}` {length(kind.exposed_ms)}" for kind in longest_alone(kinds)[:MAX_TOLD]
@@ -284,6 +290,14 @@ class ExposedCollectives(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _parallel(wrappers: Table[ParallelCall], called: list[Operator], source: str) -> bool | None:
+    """Tell whether DistributedDataParallel reduces gradients; None where the trace cannot tell."""
+    wrapped = any(row.record.wrapper == DDP for row in wrappers.within(source))
+    if wrapped or any(str(record) == REDUCER for record in called):
+        return True
+    return False if called else None
 
 
 def _cost(ms: float, whole: float, of: str) -> Cost:

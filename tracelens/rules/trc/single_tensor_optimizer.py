@@ -13,6 +13,7 @@ from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.apple import MPS
 from tracelens.traces.measured import Step, Window
+from tracelens.traces.rows import Timeline
 from tracelens.traces.runs import Run, runs
 from tracelens.traces.views import stories
 from tracelens.words import length, percent, share_of
@@ -27,6 +28,10 @@ MOST = 0.5
 
 #: Optimizers that have a fused version.
 FUSED = frozenset({"Adam", "AdamW", "SGD", "Adagrad"})
+#: ... and those of torch that take lists of tensors.
+LISTS = FUSED | {
+    *("Adadelta", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"),
+}
 
 
 class Single(FindingData):
@@ -37,6 +42,8 @@ class Single(FindingData):
     ms: float
     of_ms: float
     on_device: bool
+    #: Share of the time in which the device is idle that falls into the optimizer.
+    idle_share: float = 0.0
 
 
 class SingleTensorOptimizer(Rule):
@@ -91,9 +98,12 @@ class SingleTensorOptimizer(Rule):
         Remedy(
             id="foreach",
             text="Let it take lists of tensors (the default on CUDA, unless it was turned off).",
-            when="on a device",
-            applies=lambda data: data.on_device,
-            code=lambda data: f"torch.optim.{data.optimizers[0]}(model.parameters(), foreach=True)",
+            when="an optimizer of torch that does so, on a device",
+            applies=lambda data: data.on_device and bool(LISTS & {*data.optimizers}),
+            code=lambda data: (
+                f"torch.optim.{next(n for n in data.optimizers if n in LISTS)}"
+                "(model.parameters(), foreach=True)"
+            ),
             proof="https://docs.pytorch.org/docs/stable/optim.html#default-algorithms",
         ),
         Remedy(
@@ -107,7 +117,12 @@ class SingleTensorOptimizer(Rule):
     )
 
     def check(
-        self, windows: Table[Window], calls: Table[OptimizerCall], *, steps: Table[Step]
+        self,
+        windows: Table[Window],
+        calls: Table[OptimizerCall],
+        *,
+        steps: Table[Step],
+        timelines: Table[Timeline],
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose optimizer runs many single operators."""
         for run in runs(windows, steps):
@@ -124,14 +139,17 @@ class SingleTensorOptimizer(Rule):
             if multi >= n:
                 continue  # it takes lists of tensors; what is left are counters and the like
             if rows and single >= MIN_OPERATORS * n and share >= MIN_SHARE:
-                yield self._finding(run, Table(rows), single / n)
+                times = [row.record for row in timelines.within(run.window.first.input)]
+                yield self._finding(run, Table(rows), single / n, _idle_share(times))
 
     def causes(self, finding: Finding) -> Iterable[Story]:
         """A device that waits for its launches, where it is most of the time."""
         keeps = finding.cost is not None and _keeps_waiting(Single.model_validate(finding.data))
         return stories(["optimizer"], finding) if keeps else ()
 
-    def _finding(self, run: Run, calls: Table[OptimizerCall], single: float) -> Finding:
+    def _finding(
+        self, run: Run, calls: Table[OptimizerCall], single: float, idle: float
+    ) -> Finding:
         names = list(dict.fromkeys(row.record.optimizer for row in calls))
         ms = run.total("optimizer_ms")
         data = Single(
@@ -140,6 +158,12 @@ class SingleTensorOptimizer(Rule):
             ms=ms,
             of_ms=run.ms,
             on_device=run.on_device,
+            idle_share=round(idle, 6),
+        )
+        waited = (
+            f" Of the time in which the GPU is idle, {percent(idle)} falls into it."
+            if idle >= MOST and run.waits_for_host
+            else ""
         )
         return self.finding(
             *names,
@@ -147,7 +171,7 @@ class SingleTensorOptimizer(Rule):
             message=(
                 f"The optimizer runs {single:.0f} operators per step, most of them on one tensor, "
                 f"and takes {percent(ms / run.ms)} of {run.of}{_beside(run)}: {length(ms)} of "
-                f"{length(run.ms)}."
+                f"{length(run.ms)}.{waited}"
             ),
             severity=Severity.WARNING if _keeps_waiting(data) and run.waits_for_host else None,
             confidence=Confidence.HIGH,
@@ -163,7 +187,14 @@ class SingleTensorOptimizer(Rule):
 
 def _keeps_waiting(data: Single) -> bool:
     """Tell whether a device waits for it most of the time: launching is slow because of it."""
-    return data.on_device and data.ms >= MOST * data.of_ms
+    return data.on_device and max(data.ms / data.of_ms, data.idle_share) >= MOST
+
+
+def _idle_share(times: list[Timeline]) -> float:
+    """Return the share of the time in which devices are idle that falls into the optimizer."""
+    whole = sum(row.idle_ms for row in times if row.phase == "window")
+    inside = [row.idle_ms for row in times if row.phase.startswith("Optimizer.step#")]
+    return min(1.0, max(inside, default=0.0) / whole) if whole else 0.0
 
 
 def _beside(run: Run) -> str:
