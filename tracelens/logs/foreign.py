@@ -26,8 +26,7 @@ class Foreign(Log):
     switch = "a dump or a log of another tool"
     partial = True
     begins = re.compile(
-        r"==\d{1,10}== (?:API calls|Profiling result):| {2,12}API calls:  +\d{1,3}\.\d\d%  "
-        r"| {10,24}\d{1,3}\.\d\d%  [\d.]{1,9}[mun]?s +\d{1,9}  "
+        r" {10,24}\d{1,3}\.\d\d%  [\d.]{1,9}[mun]?s +\d{1,9}  "
         r"(?:[\d.]{1,9}[mun]?s  ){3}(?:cu(?:da)?[A-Z]|\[CUDA)"
         r"| {0,4}== triton_\w{1,40} category kernels ==$|Percent of time when GPU is busy: \d"
         r"|Torchdynamo Profiler Report$"

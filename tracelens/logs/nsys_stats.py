@@ -9,6 +9,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from tracelens.logs import Log, Record
+from tracelens.logs import _nvprof as nvprof
 
 __all__ = ["NsysRow", "NsysStats", "NsysTable", "Row"]
 
@@ -27,6 +28,8 @@ _NAME = (
 #: The head of a table that was copied out of the graphical tool.
 _TABS = r"Time\tTotal Time\t(?:Instances|Num Calls|Count)\t"
 _TABBED = re.compile(_TABS)
+#: The head of a table of copies by their size.
+_SIZES = r" {0,4}Total \([KMG]?i?B\)  +(?:Count|Operations)  "
 _UNITS = {"ns": 1, "us": 1e3, "μs": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 _SPENT = re.compile(r"(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?) (ns|us|μs|µs|ms|s)$")
 _HEADS = {"Time": "Time (%)", "Total Time": "Total Time (ns)", "Operation": "Name"}
@@ -52,17 +55,26 @@ class NsysStats(Log):
         rf" {{0,4}}Time ?\(%\)  +Total Time  ?\(?|{_TABS}|"
         r" {1,8}\d{1,3}\.\d  +[\d,]+  +[\d,]+(?:  +[\d,]+(?:\.\d+)?){4,5}  +"
         rf"(?={_NAME})|"
-        r" {0,4}\*\* (?:CUDA (?:API|GPU Kernel|GPU MemOps \(by (?:Time|Size)\)) Summary|OS Runtime)"
+        r" {0,4}\*\* (?:CUDA (?:API|GPU Kernel|GPU MemOps \(by (?:Time|Size)\)) Summary|OS Runtime"
+        r"|[A-Z][\w /]{2,40} (?:\(by \w{4}\) )?Summary(?: \(by \w{4}\))? "
+        r"\((?:cuda|gpu|osrt|nvtx)\w{3,24}\):)"
+        rf"|{_SIZES}|{nvprof.BEGINS}"
     )
     continues = re.compile(
-        r" {0,4}Time ?\(%\)  | *-{5,}  -{5,}| {0,12}\d[\d.]*  +[\d,]+  +[\d,]+ |$"
-        rf"|{_TABS}|\d[\d.]*%\t\d[\d.,]* [nmuμµ]?s\t"
+        rf" {{0,4}}Time ?\(%\)  |{_SIZES}| *-{{5,}}  -{{5,}}"
+        r"| {0,12}\d[\d.,]*  +[\d,]+  +[\d,.]+ |$"
+        rf"|{_TABS}|\d[\d.]*%\t\d[\d.,]* [nmuμµ]?s\t|{nvprof.CONTINUES}"
     )
 
     @classmethod
     def mask(cls, text: str) -> str:
-        """Set a table of the graphical tool, with tabs and units, in the terms of the other."""
-        return "\n".join(map(_spaced, text.split("\n"))) if _TABBED.match(text) else text
+        """Set a table of the graphical tool, with tabs and units, in the terms of the other.
+
+        So are those of nvprof, which came before.
+        """
+        if _TABBED.match(text):
+            return "\n".join(map(_spaced, text.split("\n")))
+        return nvprof.spaced(text)
 
 
 class NsysRow(NamedTuple):
@@ -100,6 +112,19 @@ class NsysTable(Record):
 
     header: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()
+
+    @property
+    def by_size(self) -> bool:
+        """Whether it tells how much was copied, not how long it took."""
+        return self.header[:1] != () and self.header[0].startswith("Total (")
+
+    def copies(self) -> Iterator[tuple[str, int, str]]:
+        """Yield what a table by size says: the direction, how many copies, and how much in all."""
+        unit = self.header[0].removeprefix("Total (").rstrip(")") if self.by_size else ""
+        for cells in (row.cells for row in self.rows if unit):
+            count = _number(cells[1]) if len(cells) > 2 else None
+            if count is not None:
+                yield cells[-1], int(count), f"{cells[0]} {unit}"
 
     @property
     def of_kernels(self) -> bool:

@@ -323,6 +323,8 @@ class OnednnVerbose(CountedLog):
         program that is glued to the time goes with it.
         """
         start = 18
+        if "**" in line or line.endswith("`"):  # Markdown's bold, and the end of code
+            line = line.replace("**", "").rstrip("`")
         if not line.startswith(_USUAL):
             line = modern(line) if line[:1] != "o" or ",gemm_api," in line else line
             start = line.find(",") + 1

@@ -62,7 +62,7 @@ class Variable(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     name: Annotated[str, BeforeValidator(lambda text: text.strip())]
-    value: Annotated[str, BeforeValidator(lambda text: text.removeprefix("=").strip("\"' "))]
+    value: Annotated[str, BeforeValidator(lambda text: text.removeprefix("=").strip("\"' *"))]
 
 
 class SettingsLine(Record):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import ClassVar, NamedTuple
 
@@ -24,6 +25,7 @@ __all__ = [
     "PrintedProfile",
     "PrintedRow",
     "is_loading",
+    "is_of_xpu",
 ]
 
 #: Columns that a table has of a device.
@@ -33,8 +35,12 @@ LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernel", "hipLaunchKernel", "hipModuleL
 WAITS = ("Synchronize", "cudaEventQuery", "cudaMemcpy")
 #: Operators that move and convert data, and compute nothing.
 COPYING = frozenset({"aten::copy_", "aten::clone", "aten::contiguous", "aten::_to_copy"})
+#: Copies in tables of Nsight Systems and nvprof.
+_COPIES = ("[CUDA mem", "[CUDA Unified")
 #: Names that only a program on a GPU has.
 ON_GPU = ("cuda", "cudnn", "hipLaunch", "nccl:", "Memcpy HtoD", "Memcpy DtoH", "miopen")
+#: Calls of Level Zero and of Unified Runtime, through which Intel's GPUs are driven.
+_ON_XPU = re.compile(r"(?:ze|ur)(?:Command|Module|Kernel|Mem|Event|Context|Queue|Enqueue|USM)[A-Z]")
 
 
 class PrintedRow(NamedTuple):
@@ -186,6 +192,11 @@ def is_loading(name: str) -> bool:
     return name.startswith("enumerate(DataLoader)#")
 
 
+def is_of_xpu(name: str) -> bool:
+    """Tell whether a row is a call of the driver of Intel's GPUs."""
+    return _ON_XPU.match(name) is not None
+
+
 def _of_torch(seen: Seen[KeyAverages]) -> PrintedProfile:
     rows = list(seen.record.averages())
     totals = {total.total.strip(): total.duration for total in seen.record.totals}
@@ -234,19 +245,22 @@ def _is_whole(table: KeyAverages) -> bool:
 def _is_on_gpu(name: str) -> bool:
     if "_for_cpu" in name:  # long names are cut
         return False
-    return name.startswith(ON_GPU) or "cudnn_" in name or "_flash_attention" in name
+    library = "cudnn_" in name or "_flash_attention" in name
+    return library or name.startswith(ON_GPU) or is_of_xpu(name)
 
 
 def _of_nsys(tables: list[Seen[NsysTable]], first: Seen[NsysTable]) -> PrintedProfile:
-    calls = [row for seen in tables if not seen.record.of_kernels for row in seen.record.typed()]
-    calls = [row for row in calls if row.name.startswith(("cu", "hip"))]
+    others = [row for seen in tables if not seen.record.of_kernels for row in seen.record.typed()]
+    calls = [row for row in others if row.name.startswith(("cu", "hip"))]
     kernels = [row for seen in tables if seen.record.of_kernels for row in seen.record.typed()]
+    on_device = [*kernels, *(row for row in others if row.name.startswith(_COPIES))]
     return PrintedProfile(
         launches=sum(row.calls for row in calls if row.name.startswith(LAUNCHES)),
         launch_ms=sum(row.ms for row in calls if row.name.startswith(LAUNCHES)),
         host_ms=sum(row.ms for row in calls),
         wait_ms=sum(row.ms for row in calls if any(word in row.name for word in WAITS)),
-        device_ms=sum(row.ms for row in kernels) if kernels else None,
+        device_ms=sum(row.ms for row in on_device) if kernels else None,
+        copy_ms=sum(row.ms for row in on_device if kernels and row.name.startswith(_COPIES)),
         rows=(
             *(PrintedRow(row.name, row.calls, row.ms, 0.0) for row in calls),
             *(PrintedRow(row.name, row.calls, 0.0, row.ms) for row in kernels),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tracelens.report import Advice
-from tracelens.rules.log import _cuts, _profiles, _references, _warned
+from tracelens.rules.log import _cuts, _nsys, _profiles, _references, _warned
 from tracelens.rules.log._alone_words import WORDS
 from tracelens.rules.log._parts import Part
 from tracelens.words import and_more, few, length, listed, number, plural
@@ -137,43 +137,6 @@ def _phases(ranked: list[tuple[str, float]]) -> str:
         return ""
     most = ", ".join(f"`{name}` {number(seconds)} s" for name, seconds in ranked[:4])
     return f"Longest are {most}{and_more(len(ranked), 4)}."
-
-
-def _nsys(rows: list[Seen[Record]]) -> str:
-    from tracelens.logs.nsys_stats import NsysTable  # noqa: PLC0415 -- of few logs
-
-    tables = [row.record for row in rows if isinstance(row.record, NsysTable)]
-    named = sorted((one for table in tables for one in table.typed()), key=lambda one: -one.ms)
-    if not named:
-        return ""
-    first = named[0]
-    waits = first.name in _WAITS
-    why = ": a thread that waits, which costs nothing" if waits else ""
-    whole = all(table.header for table in tables)
-    most = "Most of its time is" if whole else "Of the rows shown the longest is"
-    return f"{most} `{first.name}`, {length(first.ms)} in {first.calls:,} calls{why}."
-
-
-#: Calls in which threads of every process sleep.
-_WAITS = frozenset(
-    {
-        "sem_wait",
-        "sem_timedwait",
-        "sem_clockwait",
-        "poll",
-        "ppoll",
-        "epoll_wait",
-        "select",
-        "nanosleep",
-        "clock_nanosleep",
-        "futex",
-        "pthread_cond_wait",
-        "pthread_cond_timedwait",
-        "pthread_cond_clockwait",
-        "pthread_join",
-        "waitpid",
-    }
-)
 
 
 def _autotune(rows: list[Seen[Record]]) -> str:
@@ -392,7 +355,7 @@ _TOLD: Mapping[str, Callable[[list[Seen[Record]]], str]] = {
     "cudagraphs": _cudagraphs,
     "compile_times": _compile_times,
     "key_averages": _key_averages,
-    "nsys_stats": _nsys,
+    "nsys_stats": _nsys.told,
     "recompiles": _recompiles,
     "autotune": _autotune,
 }

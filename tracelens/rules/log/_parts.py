@@ -266,8 +266,8 @@ def of_nsys(tables: Table[NsysTable], launches: Sized) -> Iterator[Part]:
     kernels = [row for row in tables if row.record.of_kernels]
     rows = sorted((one for row in kernels for one in row.record.typed()), key=lambda one: -one.ms)
     total = sum(row.ms for row in rows)
-    if not total or len(launches):
-        return
+    if not total or len(launches) or rows[0].name.startswith("[CUDA "):
+        return  # of copies TRC014 tells
     first = rows[0]
     told = first.percent if len(kernels) == 1 else None
     percent = 100 * first.ms / total if told is None else told

@@ -17,7 +17,7 @@ from tracelens.logs.onednn_verbose import (
 )
 from tracelens.onednn.data import PrimitiveData
 from tracelens.onednn.implementations import COMPUTE, Grade, grade
-from tracelens.onednn.reasons import Reason, actionable, remedy
+from tracelens.onednn.reasons import Reason, actionable, remedy, why
 from tracelens.onednn.refusals import Refusal, Refusals
 from tracelens.onednn.runs import instruction_set, is_unrolled
 from tracelens.remedies import Remedy
@@ -32,6 +32,8 @@ __all__ = ["FastImplementationRejected"]
 
 #: Reasons that say nothing where the implementation that was chosen is fast, too.
 MAX_SHAPES = 50
+#: Refusals, without anything that was made or ran, that are a quotation and no log.
+FEW_LINES = 5
 _USUAL = frozenset({Reason.DATA_TYPE, Reason.INSTRUCTIONS, Reason.ATTRIBUTES})
 
 
@@ -56,7 +58,8 @@ class FastImplementationRejected(Rule):
     ## When it is harmless
     Nearly always: dozens of refusals per primitive are normal. Implementations for other instruction
     sets, data types or kinds of convolution refuse first, and a fast one accepts. Shape heuristics
-    are oneDNN's own business. Then this is a note of severity ``none``. Where the reference
+    are oneDNN's own business. Then this is a note of severity ``none``. Single lines, without what
+    was chosen, are told with low confidence. Where the reference
     implementation was chosen, ONE001 tells the reasons, and where a convolution ran on copied
     patches, ONE002 does.
 
@@ -85,17 +88,29 @@ class FastImplementationRejected(Rule):
         messages: tuple[str, ...] = ()
         chosen: tuple[str, ...] = ()
         shapes: tuple[str, ...] = ()
+        #: It is a single line, and what was chosen instead is not in the log.
+        alone: bool = False
 
-    remedies = tuple(
+    remedies = (
+        *(
+            Remedy(
+                id=reason.name.lower().replace("_", "-"),
+                text=f"If its time matters, {remedy(reason)}.",
+                when=f"refused because of {reason.value}",
+                applies=_because_of(reason),
+                proof="https://uxlfoundation.github.io/oneDNN/dev_guide_verbose.html",
+            )
+            for reason in Reason
+            if remedy(reason)
+        ),
         Remedy(
-            id=reason.name.lower().replace("_", "-"),
-            text=f"If its time matters, {remedy(reason)}.",
-            when=f"refused because of {reason.value}",
-            applies=_because_of(reason),
+            id="what-ran",
+            text="See what ran instead, and for how long.",
+            when="what was chosen is not in the log",
+            applies=lambda data: data.alone,
+            env="ONEDNN_VERBOSE=profile,dispatch",
             proof="https://uxlfoundation.github.io/oneDNN/dev_guide_verbose.html",
-        )
-        for reason in Reason
-        if remedy(reason)
+        ),
     )
 
     def check(
@@ -129,7 +144,9 @@ class FastImplementationRejected(Rule):
                     refused.add(refusal, made.impl, made.shape)
         for (primitive, reason), refused in found.items():
             yield self._finding(primitive, reason, refused, run)
-        if not found:
+        if not found and not (len(creates) or len(execs)) and dispatches.count <= FEW_LINES:
+            yield from self._alone(dispatches, run)
+        elif not found:
             yield self._note(dispatches)
 
     def _finding(
@@ -158,6 +175,31 @@ class FastImplementationRejected(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+    def _alone(
+        self, dispatches: Table[DispatchRejection], run: Table[RunFacts]
+    ) -> Iterator[Finding]:
+        """Yield what single lines refused; what was chosen instead, they do not show."""
+        for row in dispatches:
+            primitive = row.record.primitive or row.record.component
+            message, reason = row.record.message, why(row.record.message)
+            data = self.Data.of(
+                run, primitive=primitive, reason=reason.name, messages=(message,), alone=True
+            )
+            yield self.finding(
+                primitive,
+                reason.name,
+                message,
+                title=f"{primitive}: an implementation refused because of {reason.value}",
+                message=f"It says: {message}. Which one was taken instead is not in the lines: "
+                "most refusals come before another fast one, and those before a reference "
+                "implementation are what to mend.",
+                confidence=Confidence.LOW,
+                count=row.count,
+                evidence=[row.quote("refused")],
+                advice=self.advise(data),
+                data=data,
+            )
 
     def _note(self, dispatches: Table[DispatchRejection]) -> Finding:
         rows = list(dispatches)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         CpuIsa,
         DispatchRejection,
         LibraryRejection,
+        LibraryVersion,
         NestedCreate,
         PrimitiveCreate,
         PrimitiveExec,
@@ -41,6 +42,8 @@ __all__ = ["ReferenceKernelDispatch"]
 #: Less than both of these is not worth a word.
 MIN_MS = 1.0
 MIN_SHARE = 0.02
+#: Executions, without oneDNN's header, that are a quotation and no log.
+FEW_LINES = 5
 #: Why a recurrent layer that nothing serves better is left alone.
 _NO_CELL = "oneDNN generates no cell for it, and ATen's own LSTM was measured to be slower"
 #: Refusals that are spelled out.
@@ -83,7 +86,8 @@ class ReferenceKernelDispatch(Rule):
     (``TORCH_LOGS="graph_code"``) it names your line, if only one has a layer of this shape.
 
     ## When it is harmless
-    When the total is below 1 ms and below 2 % of all oneDNN time. A softmax, pooling or sum is
+    When the total is below 1 ms and below 2 % of all oneDNN time, unless it is one of a few quoted
+    lines, whose times need not be of one program. A softmax, pooling or sum is
     reported where it takes both. Executions of benchmarks (autotuning) count like any other: look
     at the median in the table of primitives.
 
@@ -144,18 +148,21 @@ class ReferenceKernelDispatch(Rule):
         tunings: Table[AutotuneTable],
         calls: Table[LibraryCall],
         ran: Table[LibraryRun],
+        versions: Table[LibraryVersion],
     ) -> Iterator[Finding]:
         """Yield one finding per primitive, data types, shape and implementation."""
         runs = groups(execs)
+        spent = Spent.of(execs, calls, ran, run)
         log = _Log(
             runs=runs,
             fast=Fast(runs, instruction_set(isas)),
-            all=Spent.of(execs, calls, ran, run),
+            all=spent,
             isa=instruction_set(isas),
             facts=run,
             recorded=bool(len(dispatches) or len(library)),
             tuned=bool(len(tunings)),
             lines=UserLines(ran),
+            quoted=execs.count <= FEW_LINES and not (len(versions) or spent.is_run),
         )
         refusals = Refusals(dispatches, library, creates, execs)
         slow = [group for group in runs if _is_slow(group, log)]
@@ -175,11 +182,12 @@ class ReferenceKernelDispatch(Rule):
         saving = max(0.0, group.ms - (known[0] * group.count if known else 0.0))
         compared = f" For comparison, {known[1]}." if known else ""
         data = self._data([group], log, [refusal.reason for refusal in why])
+        much = run.primitive in COMPUTE and log.all.matters(group.ms)
         return self.finding(
             *group.subject,
             title=f"{group.label} ran on the reference implementation `{run.impl}`",
             message=f"{log.spent(group.count, group.ms)} {_explain(why, log)}{compared}",
-            severity=Severity.ERROR if run.primitive in COMPUTE else Severity.WARNING,
+            severity=Severity.ERROR if much else Severity.WARNING,
             confidence=Confidence.MEDIUM if log.tuned or group.count == 1 else Confidence.HIGH,
             count=group.count,
             where=log.lines.of(group.rows),
@@ -260,6 +268,8 @@ class _Log(NamedTuple):
     recorded: bool
     tuned: bool
     lines: UserLines
+    #: It is some quoted lines, of which a share says nothing.
+    quoted: bool
 
     def spent(self, count: int, ms: float) -> str:
         """Return the sentence that says how long ``count`` executions took."""
@@ -271,7 +281,7 @@ def _is_slow(group: Runs, log: _Log) -> bool:
     if group.grade(log.isa) is not Grade.REFERENCE:
         return False
     if group.run.primitive in COMPUTE:
-        return log.all.matters(group.ms)
+        return log.quoted or log.all.matters(group.ms)
     return group.ms >= MIN_MS and group.ms >= MIN_SHARE * log.all.whole
 
 

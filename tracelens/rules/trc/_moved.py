@@ -31,10 +31,12 @@ class Moved(FindingData):
     unfolds: bool = False
     #: On the CPU, of conversions of float32 to 16 bits, without a backward pass.
     halved_ms: float = 0.0
+    #: Between the host and the device.
+    between: bool = False
 
 
 def _on_host(data: Moved) -> bool:
-    elsewhere = data.mostly_layout or data.unseen or data.buckets
+    elsewhere = data.mostly_layout or data.unseen or data.buckets or data.between
     return not elsewhere and not _joining(data)
 
 
@@ -57,6 +59,15 @@ def before_convolutions(data: Moved) -> bool:
 
 
 REMEDIES = (
+    Remedy(
+        id="stay",
+        text="Keep tensors on the device from step to step, and copy what must go there from "
+        "pinned memory, without waiting.",
+        when="copies between the host and the device take it",
+        applies=lambda data: data.between,
+        code='x = x.to("cuda", non_blocking=True)  # of DataLoader(..., pin_memory=True)',
+        proof="https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
+    ),
     Remedy(
         id="keep-view",
         text="Leave out `.contiguous()` before convolutions: a view of NHWC data is in the "

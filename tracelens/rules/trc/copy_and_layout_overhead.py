@@ -26,7 +26,7 @@ from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.rows import Timeline
 from tracelens.traces.sequences import KernelSequence
 from tracelens.traces.views import MOVING, computing, stories, where_of
-from tracelens.words import length, percent
+from tracelens.words import length, listed, percent
 
 __all__ = ["CopyAndLayoutOverhead"]
 
@@ -49,6 +49,8 @@ LAYOUT = ("nchwToNhwc", "nhwcToNchw", "convertTensor", "batched_transpose")
 COPYING = ("direct_copy_kernel", "_copy_kernel_cuda", "CatArrayBatchedCopy")
 #: ... of them, those that join tensors, and those that convert between types.
 JOINS = "CatArrayBatchedCopy"
+#: Copies between the host and the device, as Nsight Systems and nvprof name them.
+_BETWEEN = ("[CUDA memcpy H", "[CUDA memcpy DtoH", "[CUDA memcpy Device-to-H")
 CASTS = re.compile(r"LoadWithCast|float\w*_copy_kernel_cuda")
 
 
@@ -164,12 +166,22 @@ class CopyAndLayoutOverhead(Rule):
         whole = told.host_ms if told.device_ms is None else told.device_ms
         if whole <= 0 or told.copy_ms < MIN_SHARE * whole:
             return
-        data = Moved(ms=told.copy_ms, layout_ms=0.0, of_ms=whole, mostly_layout=False)
+        named = "`aten::copy_` and its like take"
+        if not told.by_torch:
+            apart = [one.name for one in told.of(lambda name: name.startswith("[CUDA "))]
+            named = f"{listed(apart, 3)} take{'s' if len(apart) == 1 else ''}"
+        data = Moved(
+            ms=told.copy_ms,
+            layout_ms=0.0,
+            of_ms=whole,
+            mostly_layout=False,
+            between=bool(told.of(lambda name: name.startswith(_BETWEEN))),
+        )
         of = "the table" if told.device_ms is None else "the GPU's time in the table"
         yield self.finding(
             "printed",
             title=f"copies take {percent(told.copy_ms / whole)} of {of}",
-            message=f"`aten::copy_` and its like take {length(told.copy_ms)} of {length(whole)}. "
+            message=f"{named} {length(told.copy_ms)} of {length(whole)}. "
             "Which line of the program they come from, a trace with stacks tells.",
             confidence=Confidence.MEDIUM,
             evidence=[told.table.quote()],

@@ -13,7 +13,7 @@ from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.apple import MPS
 from tracelens.traces.measured import Window
-from tracelens.traces.printed import AnyRecording, PrintedProfile
+from tracelens.traces.printed import AnyRecording, PrintedProfile, is_of_xpu
 from tracelens.words import length, percent
 
 __all__ = ["ProfilerWithoutDevice"]
@@ -68,10 +68,12 @@ class Undevised(FindingData):
     unread: str = ""
     #: The profiler itself says that it cannot record the GPU.
     refused: bool = False
+    #: The device is Intel's.
+    xpu: bool = False
 
 
 def _on_gpu(data: Undevised) -> bool:
-    return data.unread in {"", COUNTED, OLDER} and not data.refused
+    return data.unread in {"", COUNTED, OLDER} and not (data.refused or data.xpu)
 
 
 class ProfilerWithoutDevice(Rule):
@@ -124,6 +126,20 @@ class ProfilerWithoutDevice(Rule):
             proof="https://docs.pytorch.org/docs/stable/profiler.html",
         ),
         Remedy(
+            id="xpu-activities",
+            text="Record the device too, after a step or two, which make its kernels. Where that "
+            "is asked for already, this torch records no Intel GPU: "
+            "`torch.profiler.supported_activities()` tells.",
+            when="the device is an Intel GPU",
+            applies=lambda data: data.xpu,
+            code=(
+                "torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU, "
+                "torch.profiler.ProfilerActivity.XPU])"
+            ),
+            since="2.6",
+            proof="https://docs.pytorch.org/docs/stable/notes/get_start_xpu.html",
+        ),
+        Remedy(
             id="signposts",
             text="Record its kernels with Instruments: these signposts name the operators there.",
             when="the device is Apple's GPU",
@@ -146,7 +162,7 @@ class ProfilerWithoutDevice(Rule):
             text="See what the profiler of this machine can record; without CUDA in it, CUPTI is "
             "missing, in use, or for administrators only.",
             when="the activity was asked for already, and no counters instead",
-            applies=lambda data: not (data.unread or data.refused),
+            applies=lambda data: not (data.unread or data.refused or data.xpu),
             code="print(torch.profiler.supported_activities())",
             since="1.8.1",
             proof="https://docs.pytorch.org/docs/stable/profiler.html",
@@ -223,7 +239,8 @@ class ProfilerWithoutDevice(Rule):
     def _printed(self, row: Seen[PrintedProfile]) -> Finding:
         """Return what a table without columns of a device means; on a CPU there are none."""
         shown = row.record.on_gpu
-        data = Undevised(launches=row.record.launches, operators=shown)
+        xpu = any(is_of_xpu(name) for name in shown)
+        data = Undevised(launches=row.record.launches, operators=shown, xpu=xpu)
         names = ", ".join(f"`{name}`" for name in shown[:MAX_QUOTED])
         own = row.record.of(lambda name: not name.startswith("ProfilerStep"))
         most = max(own, key=lambda one: one.host_ms, default=None)
