@@ -184,6 +184,31 @@ def test_dynamic_false_is_not_blamed_where_other_sizes_are_symbols(tmp_path: Pat
     assert advised(tmp_path, "RCP002", *SIZES, PINNED) == ["record-dynamic", "pad"]
 
 
+TREE = """\
+V1120 14:02:03.500000 7 torch/_dynamo/guards.py:4483] [{frame}] [__guards] TREE_GUARD_MANAGER:
+V1120 14:02:03.500000 7 torch/_dynamo/guards.py:4483] [{frame}] [__guards] +- RootGuardManager
+V1120 14:02:03.500000 7 torch/_dynamo/guards.py:4483] [{frame}] [__guards] | +- TENSOR_MATCH: check_tensor(L['y'], Tensor, DispatchKeySet(CPU), torch.float32, device=None, requires_grad=False, size=[{size}, 3], stride=[3, 1])
+"""  # noqa: E501 -- lines of a log
+
+
+@pytest.mark.parametrize(
+    ("frame", "size", "first"),
+    [
+        ("0/2", "None", "record-dynamic"),
+        ("0/2", "16", "default-dynamic"),
+        ("1/0", "None", "default-dynamic"),
+    ],
+)
+def test_a_symbol_in_an_entry_of_the_function_clears_dynamic_false(
+    frame: str, size: str, first: str, tmp_path: Path
+) -> None:
+    lines = [RECOMPILE.format(n=n, last=n - 1, guard=guard) for n, guard in enumerate(SIZES, 1)]
+    log = tmp_path / "run.log"
+    log.write_text("".join([*lines[:2], TREE.format(frame=frame, size=size), *lines[2:]]))
+    (told,) = [one for one in analyze(str(log)).findings if one.code == "RCP002"]
+    assert told.advice[0].id == first
+
+
 SHAPES = (
     "{level}1120 14:02:00.000000 7 torch/fx/experimental/symbolic_shapes.py:3900] [0/0] {text}\n"
 )

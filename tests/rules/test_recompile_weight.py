@@ -144,3 +144,52 @@ def test_what_a_warning_says_can_be_done(tmp_path: Path) -> None:
     finding = told("RCP003", tmp_path, 92.0, 100.0)
     assert finding.advice[0].code == "torch._dynamo.maybe_mark_dynamic(x, 0)"
     assert "nothing" not in {advice.id for advice in finding.advice}
+
+
+CLOCK = "V1120 20:{at:02d}:{second:02d}.000000 7 torch/_dynamo/{file}] [0/{n}] [__{kind}] {text}\n"
+
+
+def last_batch(tmp_path: Path, first: int, again: int, rows: int = 9) -> Finding:
+    """Return what is said of a log without generated code, whose clocks tell these seconds."""
+    graph = partial(CLOCK.format, file="output_graph.py:2835", kind="graph_code")
+    guards = partial(CLOCK.format, file="guards.py:4483", kind="guards")
+    reason = partial(CLOCK.format, at=30, second=0, n=1, file="guards.py:5396", kind="recompiles")
+    log = graph(at=0, second=0, n=0, text="TRACED GRAPH")
+    log += graph(at=0, second=0, n=0, text=" ===== __compiled_fn_1 =====")
+    log += guards(at=0, second=first, n=0, text="TREE_GUARD_MANAGER:")
+    log += guards(at=0, second=first, n=0, text="+- RootGuardManager")
+    log += reason(text="Recompiling function forward in /home/ana/proj/net.py:14")
+    log += reason(text="    triggered by the following guard failure(s):")
+    text = f"    - 0/0: tensor 'x' size mismatch at index 0. expected 16, actual {rows}"
+    log += reason(text=text)
+    log += guards(at=30, second=again, n=1, text="TREE_GUARD_MANAGER:")
+    log += guards(at=30, second=again, n=1, text="+- RootGuardManager")
+    path = tmp_path / "run.log"
+    path.write_text(log)
+    (finding,) = [one for one in analyze(str(path)).findings if one.code == "RCP003"]
+    return finding
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "is_told"),
+    [
+        (7, 18, True),
+        (12, 18, True),  # 60 %: one and a half times as long as all others
+        (13, 18, False),
+        (1, 5, True),
+        (1, 4, False),  # less than 5 s
+        (0, 18, False),  # the log does not tell what the first took
+    ],
+)
+def test_the_share_decides_where_nothing_tells_of_the_first_compilation(
+    first: int, again: int, is_told: bool, tmp_path: Path
+) -> None:
+    found = last_batch(tmp_path, first, again)
+    assert found.severity is (Severity.INFO if is_told else Severity.NONE)
+    assert (f"{again} s of the {first + again} s" in found.message) is is_told
+    assert [one.id for one in found.advice][:1] == (["drop-last"] if is_told else ["mark-dynamic"])
+
+
+def test_more_rows_than_before_are_no_last_batch(tmp_path: Path) -> None:
+    found = last_batch(tmp_path, 7, 18, rows=20)
+    assert [one.id for one in found.advice][:1] == ["mark-dynamic"]

@@ -12,6 +12,7 @@ from tracelens.logs.recompiles import Source
 __all__ = [
     "Dimension",
     "entry_of",
+    "has_symbols",
     "holds",
     "is_tensor",
     "is_token",
@@ -46,6 +47,12 @@ def entry_of(place: Place, trees: Table[GuardTree]) -> list[GuardTree]:
 def symbolic(trees: list[GuardTree]) -> tuple[Dimension, ...]:
     """Return the dimensions of arguments that are symbols in an entry."""
     return tuple(dict.fromkeys(one for tree in trees for one in _symbols(tree)))
+
+
+def has_symbols(tree: GuardTree) -> bool:
+    """Tell whether a size of any tensor is a symbol in an entry: it was not compiled static."""
+    found = (_SIZES.search(guard.expression) for guard in tree.guards)
+    return any("None" in one["sizes"] for one in found if one)
 
 
 def holds(trees: list[GuardTree], source: str, index: int) -> bool:

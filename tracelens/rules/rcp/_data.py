@@ -131,7 +131,8 @@ class RecompileData(FindingData):
     #: Why automatic dynamic shapes did not help: ``specialized`` by a line of code, which the
     #: finding DYN004 names; ``static`` since the log shows no symbol; ``number`` since others of
     #: the function are symbols; ``module`` where the module that the program calls keeps the value,
-    #: whose guard no graph break causes; empty where it is not known.
+    #: whose guard no graph break causes; ``branch`` where a line branches on the number, which as
+    #: a tensor would break the graph; empty where it is not known.
     held: str = ""
     #: The functions of the same file that graph breaks gave up before, the nearest first: one of
     #: them may be the caller. ``lost`` is the name of the first.

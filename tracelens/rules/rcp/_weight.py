@@ -83,8 +83,13 @@ class Weight(NamedTuple):
             return ""
         if self.most >= MORE:
             return self._part(steps, frames, MIN_PART)
-        dear = _beside(steps, frames) >= DEARER
-        return self._part(steps, frames, NOTE_SHARE) if dear else ""
+        if beside := _beside(steps, frames):
+            return self._part(steps, frames, NOTE_SHARE) if beside >= DEARER else ""
+        return self._part(steps, frames, DEARER / (1 + DEARER)) if self._known_rest() else ""
+
+    def _known_rest(self) -> bool:
+        """Whether the log tells what the other compilations took, so that a share says much."""
+        return self.sizes_ms < self.whole_ms
 
     def _part(self, steps: Sequence[Step], frames: Table[Frame], least: float) -> str:
         ms = _taken(steps, frames, measured=self.is_measured)

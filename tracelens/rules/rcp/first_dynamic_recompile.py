@@ -22,6 +22,7 @@ from tracelens.report import Finding, FindingData, Severity
 from tracelens.report.stories import Story, last_batch
 from tracelens.rules.rcp._data import Function, RecompileData, RecompileRule, guards_of
 from tracelens.rules.rcp._first_change import Change, changes_of, fullest, is_cut_later
+from tracelens.rules.rcp._last import is_smaller
 from tracelens.rules.rcp._weight import Weight, longer
 from tracelens.words import plural
 
@@ -50,6 +51,8 @@ class FirstChangeData(RecompileData):
     conditions: int = 0
     #: How many times as long as the first entry it took, where nothing but its symbol differs.
     times_longer: float = 0.0
+    #: Whether it is one recompile for fewer rows than before, as a last batch has.
+    is_smaller: bool = False
     #: Whether it was compiled again later, for reasons that are cut off.
     is_followed: bool = False
     #: What is a symbol in the entry that was compiled then: every argument of that size. Empty
@@ -131,7 +134,7 @@ class FirstDynamicRecompile(RecompileRule):
     tenths, and all of them 20 s, it is information, also by the clocks of a log. So it is in a
     short run, from 5 s on, where recompiles for sizes took half of all compile time and are more
     than a warm-up: three of one function, or one that took one and a half times as long as
-    the first.
+    the first, or, where the log tells nothing of the first, than all others together.
 
     ## What to do
     Nothing. Where the seconds of the second compilation matter, mark the dimension dynamic before
@@ -159,6 +162,16 @@ class FirstDynamicRecompile(RecompileRule):
     )
 
     remedies = (
+        Remedy(
+            "drop-last",
+            "If that was the last batch of a data set, leave it out (`drop_last=True` of the "
+            "DataLoader), or pad it to the usual size: nothing is compiled again.",
+            when="one recompile, for a first dimension that was smaller than before, which took "
+            "much of the compile time",
+            applies=lambda data: data.is_smaller and data.is_heavy,
+            basis="tested",
+            proof="tests/advice/RCP023/drop-last.py",
+        ),
         Remedy(
             "mark-dynamic",
             _mark,
@@ -283,7 +296,8 @@ class FirstDynamicRecompile(RecompileRule):
             symbols = symbolic(entry)
             times = longer(steps, frames) if part and weight.most == 1 else 0.0
             data = _data(changes, place.code, is_heavy=bool(part), symbols=symbols)
-            told = {"times_longer": times, "is_constant": constant, "is_followed": cut}
+            told: dict[str, object] = {"is_smaller": len(steps) == 1 and is_smaller(steps[0])}
+            told |= {"times_longer": times, "is_constant": constant, "is_followed": cut}
             data = data.model_copy(update=told | {"conditions": conditions})
             yield self.finding(
                 function,

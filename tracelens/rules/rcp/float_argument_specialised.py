@@ -13,6 +13,7 @@ from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile, Source
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._branched import BRANCH, branched
 from tracelens.rules.rcp._changes import Group, groups
 from tracelens.rules.rcp._data import RecompileRule
 from tracelens.rules.rcp._tell import listed, tell
@@ -116,7 +117,8 @@ class FloatArgumentSpecialised(RecompileRule):
         Remedy(
             "pass-tensor",
             "Pass the float as a 0-d tensor; its value is then not part of the guards.",
-            when="an argument of a function of your own, which nothing takes as a number",
+            when="an argument of a function of your own, which nothing takes as a number and no "
+            "line branches on",
             applies=lambda data: data.is_variable and not data.held and not data.package,
             code=lambda data: f"torch.tensor({data.source})",
             basis="tested",
@@ -126,7 +128,7 @@ class FloatArgumentSpecialised(RecompileRule):
             "default-dynamic",
             "Let it become a symbol: compile without dynamic=False.",
             when="nothing is known to take it as a number",
-            applies=lambda data: not data.held,
+            applies=lambda data: data.held in {"", BRANCH},
             since="2.6",
             basis="tested",
             proof="tests/advice/RCP005/default-dynamic.py",
@@ -136,7 +138,7 @@ class FloatArgumentSpecialised(RecompileRule):
             "Compile the modules that this package calls, or what comes before and after the call "
             "of it, instead of what calls it: its code needs the number itself.",
             when="code of an installed package takes it as a number",
-            applies=lambda data: bool(data.held and data.package),
+            applies=lambda data: data.held in {NUMBER, PYTHON} and bool(data.package),
             basis="tested",
             proof="tests/advice/GBR007/compile-inner.py",
         ),
@@ -162,7 +164,7 @@ class FloatArgumentSpecialised(RecompileRule):
                 message=text,
                 severity=_severity(group),
                 harmless=harmless,
-                held=_held(group),
+                held=_held(group, trees),
             )
 
 
@@ -186,13 +188,16 @@ def _told(group: Group, trees: Table[GuardTree]) -> tuple[str, str, str | None]:
     return title, text, "it becomes a symbol, which fits further values"
 
 
-def _held(group: Group) -> str:
+def _held(group: Group, trees: Table[GuardTree]) -> str:
     """Return what took the symbol for a constant; empty where no line of torch tells."""
     comments = [step.failure.comment for _, step in group.steps if step.failure]
     origins = [comment.origin for comment in comments if comment is not None and comment.origin]
     if origins and all("tensorify" in origin for origin in origins):
         return NUMBER
-    return PYTHON if origins else ""
+    if origins:
+        return PYTHON
+    name = str(getattr(group.first.check, "source", ""))
+    return BRANCH if branched(name, [step for _, step in group.steps], trees) else ""
 
 
 def _severity(group: Group) -> Severity:

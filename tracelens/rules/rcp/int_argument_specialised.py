@@ -14,10 +14,12 @@ from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
 from tracelens.frames.recompile_cost import cost_of
+from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.report.stories import Story
+from tracelens.rules.rcp._branched import BRANCH, branched
 from tracelens.rules.rcp._changes import owner
 from tracelens.rules.rcp._data import RecompileData, RecompileRule, is_global
 from tracelens.rules.rcp._index import LOOK_UP, looks_up
@@ -118,9 +120,12 @@ class IntArgumentSpecialised(RecompileRule):
         Remedy(
             "pass-tensor",
             "Or pass the number as a tensor; its value is then not part of the guards.",
-            when="an argument of the function that the line computes with, and hands to no call",
+            when="an argument of the function that the line computes with, and hands to no call, "
+            "and that no line branches on",
             applies=lambda data: (
-                data.is_variable and not (_is_structure(data) or _is_handed_on(data))
+                data.is_variable
+                and data.held != BRANCH
+                and not (_is_structure(data) or _is_handed_on(data))
             ),
             code=lambda data: f"torch.tensor({data.source})",
             basis="tested",
@@ -144,6 +149,7 @@ class IntArgumentSpecialised(RecompileRule):
         *,
         frames: Table[Frame],
         specialized: Table[SpecializedSize],
+        trees: Table[GuardTree],
     ) -> Iterator[Finding]:
         """Yield one finding per function and name."""
         constants = {(row.record.definition, *row.record.subject) for row in specialized}
@@ -163,7 +169,8 @@ class IntArgumentSpecialised(RecompileRule):
             numbers = longest.values
             more = ", ..." if len(numbers) > MAX_VALUES else ""
             known = any(values.subject_in(constants) for values in group)
-            data = series_data(self.code, group, place.code, held="specialized" if known else "")
+            held = "specialized" if known else BRANCH if branched(source, steps, trees) else ""
+            data = series_data(self.code, group, place.code, held=held)
             yield self.finding(
                 function,
                 user_code.short(file),

@@ -12,6 +12,7 @@ from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._branched import BRANCH, branched
 from tracelens.rules.rcp._changes import Group, groups
 from tracelens.rules.rcp._data import RecompileRule, guards_of, is_global
 from tracelens.rules.rcp._index import LOOK_UP, looks_up
@@ -102,8 +103,10 @@ class ModuleIntAttribute(RecompileRule):
             "buffer",
             "Or keep the number in a buffer of the module: a tensor's value is not part of "
             "the guards.",
-            when="the module is the program's own, and no global",
-            applies=lambda data: not (data.package or is_global(data) or looks_up(data)),
+            when="the module is the program's own, no global, and no line branches on the number",
+            applies=lambda data: (
+                not (data.package or is_global(data) or looks_up(data) or data.held == BRANCH)
+            ),
             basis="tested",
             proof="tests/advice/RCP007/buffer.py",
             edits=True,
@@ -144,6 +147,7 @@ class ModuleIntAttribute(RecompileRule):
                 message=f"{text}." if group.most > 1 else f"{text}; two entries do no harm.",
                 severity=_severity(group),
                 harmless=_harmless(group),
+                held=_held(group, trees),
             )
 
 
@@ -157,3 +161,8 @@ def _harmless(group: Group) -> str | None:
     if group.most > 1 or _severity(group) is Severity.WARNING:
         return None
     return "two values need two entries"
+
+
+def _held(group: Group, trees: Table[GuardTree]) -> str:
+    name = str(getattr(group.first.check, "source", ""))
+    return BRANCH if branched(name, [step for _, step in group.steps], trees) else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -18,15 +17,29 @@ from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import GuardFailure, Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._branched import branched, branches
 from tracelens.rules.rcp._data import (
     Function,
     Guard,
-    RecompileData,
     RecompileRule,
     guards_of,
 )
 from tracelens.rules.rcp._equal import UNEQUAL_FIRST, is_duck_sized
 from tracelens.rules.rcp._last import is_smaller
+from tracelens.rules.rcp._relation import (
+    RelationData,
+    as_tensor,
+    asks_more,
+    is_another,
+    is_float,
+    is_layout,
+    is_multiple,
+    is_number,
+    needs_number,
+    needs_one,
+    takes_number,
+    value_of,
+)
 from tracelens.rules.rcp._remainder import multiples, padded
 from tracelens.rules.rcp._weight import Weight
 
@@ -34,38 +47,8 @@ __all__ = ["ShapeRelationGuard"]
 
 MAX_QUOTED = 5
 
-
 #: Characters of a condition that a title can hold.
 MAX_TITLE = 60
-
-
-class RelationData(RecompileData):
-    """Conditions that one line puts on symbolic values."""
-
-    conditions: int = 1
-    #: The most numbers that one size should be a multiple of: a loop asks with 2, with 4, with 8.
-    divisors: int = 0
-    #: One value was equal to ever another number: the line needs the number itself.
-    is_specialized: bool = False
-    #: The one call that failed it had fewer rows than the calls before.
-    is_smaller: bool = False
-    #: Torch took two sizes for one since they were equal.
-    is_duck: bool = False
-
-
-def _is_multiple(data: RelationData) -> bool:
-    """Whether it is about the remainder of a division: ``x.size()[0] % 8``."""
-    return bool(multiples(data.guards)) and data.divisors <= 1
-
-
-def _asks_more(data: RelationData) -> bool:
-    """Whether the line has more conditions than the log shows to have failed."""
-    return len(multiples(data.guards)) == 1 and bool(re.search(r"\b(?:or|and)\b", data.code))
-
-
-def _is_layout(data: RelationData) -> bool:
-    """Whether it is about strides: ``x.stride()[0] == 3072*x.stride()[3]``."""
-    return any(".stride()[" in guard.name + guard.expected for guard in data.guards)
 
 
 class ShapeRelationGuard(RecompileRule):
@@ -120,7 +103,7 @@ class ShapeRelationGuard(RecompileRule):
             "one-layout",
             "Make the tensor in one memory layout where it is made.",
             when="a condition on strides",
-            applies=_is_layout,
+            applies=is_layout,
             basis="tested",
             proof="tests/advice/RCP023/one-layout.py",
         ),
@@ -128,12 +111,12 @@ class ShapeRelationGuard(RecompileRule):
             "pad-to-multiple",
             lambda data: (
                 f"Pad {padded(multiples(data.guards))} in every call"
-                + (", other sizes that the line asks about too" if _asks_more(data) else "")
+                + (", other sizes that the line asks about too" if asks_more(data) else "")
                 + ", and cut the result: the remainder is then 0, and one side of the branch is "
                 "compiled."
             ),
             when="a condition on the remainder of a size",
-            applies=_is_multiple,
+            applies=is_multiple,
             basis="tested",
             proof="tests/advice/RCP023/pad-to-multiple.py",
         ),
@@ -150,27 +133,41 @@ class ShapeRelationGuard(RecompileRule):
             "branch-outside",
             "Take the branch before the compiled function is called: one function per side.",
             when="a line of your own branches on the size",
-            applies=lambda data: _branches(data) and not data.is_of_library,
+            applies=lambda data: branches(data.code) and not data.is_of_library,
             basis="tested",
             proof="tests/advice/RCP023/branch-outside.py",
         ),
         Remedy(
-            "pass-tensor",
-            lambda data: (
-                f"Pass the number in `{data.guards[0].name}` as a tensor: its value is then no "
-                "part of the guards."
+            "keep-tensor",
+            as_tensor,
+            when="a condition on a number with a point, at a line of your own that is no branch "
+            "and takes a tensor",
+            applies=lambda data: (
+                is_float(data)
+                and not (data.is_of_library or branches(data.code) or takes_number(data))
             ),
-            when="a condition on a number with a point, at a line of your own that is no branch",
-            applies=lambda data: _is_float(data) and not (data.is_of_library or _branches(data)),
-            proof="tests/advice/RCP005/pass-tensor.py does it where the number itself is the guard",
+            basis="tested",
+            proof="tests/advice/RCP023/keep-tensor.py",
+        ),
+        Remedy(
+            "multiply",
+            "Compute with the number instead of handing it to an operation as one (alpha=, p=, "
+            "eps=, math): a factor or a summand stays a symbol.",
+            when="a condition on a number with a point, at a line of your own that needs a number",
+            applies=lambda data: (
+                is_float(data)
+                and not (data.is_of_library or branches(data.code))
+                and takes_number(data)
+            ),
+            since="2.6",
+            basis="tested",
+            proof="tests/advice/RCP005/multiply.py",
         ),
         Remedy(
             "two-entries",
             "Warm up with one input on each side of the condition: two entries serve all inputs.",
             when="one condition of another kind",
-            applies=lambda data: (
-                _is_another(data) and data.conditions == 1 and not _needs_one(data)
-            ),
+            applies=lambda data: is_another(data) and data.conditions == 1 and not needs_one(data),
             basis="untestable",
             proof="the entries stay; they are compiled before they are needed",
         ),
@@ -179,19 +176,19 @@ class ShapeRelationGuard(RecompileRule):
             "Warm up with the smallest and the largest size that occur, and some between them: "
             "each side of a condition is compiled once, and not in a later call.",
             when="several conditions of another kind at one line",
-            applies=lambda data: _is_another(data) and data.conditions > 1 and not _needs_one(data),
+            applies=lambda data: is_another(data) and data.conditions > 1 and not needs_one(data),
             basis="untestable",
             proof="the entries stay; they are compiled before they are needed",
         ),
         Remedy(
             "pad",
             lambda data: (
-                ("Pad" if _needs_one(data) else "Or, where that does not change the results, pad")
+                ("Pad" if needs_one(data) else "Or, where that does not change the results, pad")
                 + " the inputs to a few sizes, and call each of them once before the first "
                 "request: no condition is met for the first time later."
             ),
             when="several conditions of another kind at one line, or a line that needs the number",
-            applies=lambda data: _is_another(data) and (data.conditions > 1 or _needs_one(data)),
+            applies=lambda data: is_another(data) and (data.conditions > 1 or needs_one(data)),
             basis="tested",
             proof="tests/advice/RCP023/pad.py",
         ),
@@ -230,13 +227,16 @@ class ShapeRelationGuard(RecompileRule):
         history, first = group[0]
         place = history.code(first, trees)
         data = _data(self.code, group, place.code)
+        if len(trees):
+            line = branched(value_of(data), steps, trees)
+            data = data.model_copy(update={"branch": line})
         line = place.code or _line(first.failure)
         condition = _short(first, line) if data.conditions == 1 else ""
         return self.finding(
             history.function,
             user_code.short(history.file),
             place.code or str(first.check),
-            title=f"`{history.function}` is compiled for every value of `{data.source}`"
+            title=f"`{history.function}` is compiled for every value of `{value_of(data)}`"
             if data.is_specialized
             else f"`{history.function}` is compiled once more where {condition} does not hold"
             if condition
@@ -321,12 +321,8 @@ def _is_specialized(steps: list[Step]) -> bool:
     return (
         len({guard.expected for guard in guards}) > 1
         and len({guard.name for guard in guards}) == 1
-        and all(guard.operator == "==" and _is_number(guard.expected) for guard in guards)
+        and all(guard.operator == "==" and is_number(guard.expected) for guard in guards)
     )
-
-
-def _is_number(text: str) -> bool:
-    return text.replace(".", "", 1).isdecimal()
 
 
 def _bounded(data: RelationData) -> str:
@@ -335,9 +331,9 @@ def _bounded(data: RelationData) -> str:
         return (
             "The line needs the number itself, so every value is compiled again, up to the limit."
         )
-    if _needs_number(data) and not _branches(data):
+    if needs_number(data) and not branches(data.code):
         name = data.guards[0].name
-        others = "numbers" if _is_float(data) else "sizes"
+        others = "numbers" if is_float(data) else "sizes"
         return f"An entry serves one value of `{name}`: {others} that give another need their own."
     if conditions == 1:
         return "Each side of it is compiled once, so the number of entries is bounded."
@@ -345,33 +341,3 @@ def _bounded(data: RelationData) -> str:
         f"The line puts {conditions} such conditions on the sizes so far, and each side of each "
         "needs an entry."
     )
-
-
-def _is_another(data: RelationData) -> bool:
-    """Whether it is neither a multiple of a number nor a branch that the program writes."""
-    if data.is_duck or _is_multiple(data) or _is_layout(data) or _is_float(data):
-        return False
-    return data.is_of_library or not _branches(data)
-
-
-def _is_float(data: RelationData) -> bool:
-    """Whether it is about a number with a point, which no size is: ``(1.0 + clip) == 1.2``."""
-    first = data.guards[0]
-    sizes = any(word in first.name for word in (".size()[", ".stride()[", "len("))
-    return "." in first.expected and _is_number(first.expected) and not sizes
-
-
-def _branches(data: RelationData) -> bool:
-    return data.code.startswith(("if ", "while ", "elif "))
-
-
-def _needs_one(data: RelationData) -> bool:
-    """Whether no few calls warm up both sides of all conditions: numbers, multiples of several."""
-    return _needs_number(data) or data.divisors > 1
-
-
-def _needs_number(data: RelationData) -> bool:
-    """Whether an entry is valid for one number alone; many numbers have the same remainder."""
-    first = data.guards[0]
-    is_one = first.operator == "==" and _is_number(first.expected) and " % " not in first.name
-    return data.is_specialized or is_one

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.entry_guards import entry_of, has_symbols
 from tracelens.dynamo.layers import LayerShapes, serves_layers
 from tracelens.dynamo.recompile_history import Series, Step, histories, series, settles
 from tracelens.dynamo.recompile_variants import is_condition, is_size
@@ -173,6 +174,7 @@ class TensorSizeKeepsChanging(RecompileRule):
         }
         for group in groups.values():
             own = any(values.history.definition in symbolic for values in group)
+            own = own or any(_is_dynamic(step, trees) for one in group for step in one.steps)
             held = "number" if own else ""
             if len(symbols):
                 known = any(values.subject_in(constants) for values in group)
@@ -248,6 +250,11 @@ def _takes_turns(values: Series) -> bool:
 def _has_symbols(recompile: Recompile) -> bool:
     """Whether an entry was compiled for symbolic sizes: then nothing says dynamic=False."""
     return any(is_condition(one.check) for one in recompile.failures)
+
+
+def _is_dynamic(step: Step, trees: Table[GuardTree]) -> bool:
+    """Whether another size is a symbol in the entry: then nothing says dynamic=False, either."""
+    return any(has_symbols(tree) for tree in entry_of(step.place, trees))
 
 
 def _times(steps: list[Step], longest: Series) -> str:

@@ -1,0 +1,71 @@
+"""A number that a line branches on cannot become a tensor: the graph would break there."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.test_recompile_advice import HEAD, ids, recompiled, told
+
+RATE = "(1.0 + ((-1)*self.drop.rate)) == 0.9{}  # {}  # proj/net.py:9 in forward"
+GUARDS = "".join(
+    HEAD.format(1, 1).replace("recompiles", "guards") + line + "\n"
+    for line in (
+        "TREE_GUARD_MANAGER:",
+        "+- RootGuardManager",
+        "| +- LAMBDA_GUARD: {}  # {}  # proj/net.py:7 in forward (_dynamo/x.py:1 in f)",
+    )
+)
+
+
+def drawn(line: str, guards: str = "") -> str:
+    return guards + recompiled("forward", *(RATE.format(n, line) for n in (8, 6, 4)))
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("mask = x.bernoulli_(keep)", "keep-tensor"),
+        ("q.mul_(m).add_(p, alpha=1 - m)", "multiply"),
+        ("return dropout(x, 1 - keep)", "multiply"),
+        ("scale = math.sqrt(keep)", "multiply"),
+    ],
+)
+def test_an_operation_that_takes_a_number_gets_no_tensor(
+    line: str, expected: str, tmp_path: Path
+) -> None:
+    found = told("RCP023", drawn(line), tmp_path)
+    assert ids(found) == [expected]
+    assert "every value of `self.drop.rate`" in found.title
+
+
+@pytest.mark.parametrize(
+    ("guard", "line", "says"),
+    [
+        ("L['self'].drop.rate != 0.0", "if self.rate == 0.0:", "`if self.rate == 0.0:` branches"),
+        ("L['self'].drop.rate != 0.0", "keep = 1 - self.rate", ""),
+        ("L['self'].drop.rates != 0.0", "if self.rates == 0.0:", ""),
+        (None, "", "Where Python branches on it"),
+    ],
+)
+def test_a_branch_on_it_elsewhere_is_named(
+    guard: str | None, line: str, says: str, tmp_path: Path
+) -> None:
+    guards = GUARDS.format(guard, line) if guard else ""
+    (one,) = told("RCP023", drawn("mask = x.bernoulli_(keep)", guards), tmp_path).advice
+    assert says in one.text
+    assert ("branch" in one.text) == bool(says)
+
+
+@pytest.mark.parametrize(
+    ("code", "value", "advice"), [("RCP005", "{}.5", "pass-tensor"), ("RCP007", "{}", "buffer")]
+)
+@pytest.mark.parametrize("line", ["if {} > 9:", "y = x * {}", "y = x if {} > 9 else 0"])
+def test_a_number_that_a_line_branches_on_is_not_made_a_tensor(
+    code: str, value: str, advice: str, line: str, tmp_path: Path
+) -> None:
+    name = "scale" if code == "RCP005" else "self.layer"
+    full = "L['scale']" if code == "RCP005" else "L['self'].layer"
+    reasons = [f"{name} == {value.format(n)}" for n in (2, 3, 4)]
+    guards = GUARDS.format(f"{full} == {value.format(2)}", line.format(name))
+    found = told(code, guards + recompiled("forward", *reasons), tmp_path)
+    assert (advice in ids(found)) == (" if " not in line and not line.startswith("if "))

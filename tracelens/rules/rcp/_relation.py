@@ -1,0 +1,116 @@
+"""What a condition on symbolic values is about, and what it needs."""
+
+from __future__ import annotations
+
+import re
+
+from tracelens.rules.rcp._branched import branches
+from tracelens.rules.rcp._data import RecompileData
+from tracelens.rules.rcp._remainder import multiples
+
+__all__ = [
+    "RelationData",
+    "as_tensor",
+    "asks_more",
+    "is_another",
+    "is_float",
+    "is_layout",
+    "is_multiple",
+    "is_number",
+    "needs_number",
+    "needs_one",
+    "takes_number",
+    "value_of",
+]
+
+#: A value that a formula names.
+_NAMED = re.compile(r"(?<![\w.'])[A-Za-z_][\w.\[\]']{0,400}+(?!\()")
+#: What takes a number of Python and no tensor.
+_TAKES = re.compile(
+    r"\b(?:alpha|p|eps|value)=|\b(?:math|np|numpy)\.|\b(?:dropout|round|int|float)\("
+)
+
+
+class RelationData(RecompileData):
+    """Conditions that one line puts on symbolic values."""
+
+    conditions: int = 1
+    #: The most numbers that one size should be a multiple of: a loop asks with 2, with 4, with 8.
+    divisors: int = 0
+    #: One value was equal to ever another number: the line needs the number itself.
+    is_specialized: bool = False
+    #: The one call that failed it had fewer rows than the calls before.
+    is_smaller: bool = False
+    #: Torch took two sizes for one since they were equal.
+    is_duck: bool = False
+    #: A line that branches on the same number; None where the log has no guards to tell by.
+    branch: str | None = None
+
+
+def is_multiple(data: RelationData) -> bool:
+    """Whether it is about the remainder of a division: ``x.size()[0] % 8``."""
+    return bool(multiples(data.guards)) and data.divisors <= 1
+
+
+def asks_more(data: RelationData) -> bool:
+    """Whether the line has more conditions than the log shows to have failed."""
+    return len(multiples(data.guards)) == 1 and bool(re.search(r"\b(?:or|and)\b", data.code))
+
+
+def is_layout(data: RelationData) -> bool:
+    """Whether it is about strides: ``x.stride()[0] == 3072*x.stride()[3]``."""
+    return any(".stride()[" in guard.name + guard.expected for guard in data.guards)
+
+
+def as_tensor(data: RelationData) -> str:
+    """Say that the number is to be a tensor, and what that asks of a line that branches on it."""
+    text = f"Make `{value_of(data)}` a 0-d tensor: its value is then no part of the guards."
+    if data.branch:
+        text += f" `{data.branch}` branches on it: let a bool of Python decide there, since a "
+        text += "branch on a tensor breaks the graph."
+    elif data.branch is None:
+        text += " Where Python branches on it, let a bool decide: a branch on a tensor breaks the "
+        text += "graph."
+    return text
+
+
+def is_another(data: RelationData) -> bool:
+    """Whether it is neither a multiple of a number nor a branch that the program writes."""
+    if data.is_duck or is_multiple(data) or is_layout(data) or is_float(data):
+        return False
+    return data.is_of_library or not branches(data.code)
+
+
+def is_float(data: RelationData) -> bool:
+    """Whether it is about a number with a point, which no size is: ``(1.0 + clip) == 1.2``."""
+    first = data.guards[0]
+    sizes = any(word in first.name for word in (".size()[", ".stride()[", "len("))
+    return "." in first.expected and is_number(first.expected) and not sizes
+
+
+def value_of(data: RelationData) -> str:
+    """Return the one value in the condition: ``self.rate`` of ``(1.0 + ((-1)*self.rate))``."""
+    found = dict.fromkeys(one[0].rstrip(".") for one in _NAMED.finditer(data.guards[0].name))
+    return next(iter(found)) if len(found) == 1 else data.guards[0].name
+
+
+def needs_one(data: RelationData) -> bool:
+    """Whether no few calls warm up both sides of all conditions: numbers, multiples of several."""
+    return needs_number(data) or data.divisors > 1
+
+
+def needs_number(data: RelationData) -> bool:
+    """Whether an entry is valid for one number alone; many numbers have the same remainder."""
+    first = data.guards[0]
+    is_one = first.operator == "==" and is_number(first.expected) and " % " not in first.name
+    return data.is_specialized or is_one
+
+
+def is_number(text: str) -> bool:
+    """Whether it is a number without a sign."""
+    return text.replace(".", "", 1).isdecimal()
+
+
+def takes_number(data: RelationData) -> bool:
+    """Whether the line takes a number of Python and no tensor: ``add_(p, alpha=1 - m)``."""
+    return bool(_TAKES.search(data.code))
