@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.test_recompile_advice import HEAD, ids, recompiled, told
+from tracelens import analyze
 
 RATE = "(1.0 + ((-1)*self.drop.rate)) == 0.9{}  # {}  # proj/net.py:9 in forward"
 GUARDS = "".join(
@@ -69,3 +70,40 @@ def test_a_number_that_a_line_branches_on_is_not_made_a_tensor(
     guards = GUARDS.format(f"{full} == {value.format(2)}", line.format(name))
     found = told(code, guards + recompiled("forward", *reasons), tmp_path)
     assert (advice in ids(found)) == (" if " not in line and not line.startswith("if "))
+
+
+SIZE = "tensor 'x' size mismatch at index 0. expected {}, actual {}"
+FLOAT = "clip == 1.0"
+
+
+def entries(*calls: tuple[str, ...]) -> str:
+    """Return a log of recompiles: what failed in the newest entry, and in those before it."""
+    log = ""
+    for n, failed in enumerate(calls, 1):
+        first, *lines = recompiled("f", *[""] * n).splitlines()[-3:]
+        log += f"{first}\n{lines[0]}\n"
+        log += "".join(
+            f"{HEAD.format(n, n)}    - 0/{n - 1 - at}: {t}\n" for at, t in enumerate(failed)
+        )
+    return log
+
+
+def counts(text: str, folder: Path) -> dict[str, int]:
+    path = folder / "run.log"
+    path.write_text(text)
+    return {one.code: one.count for one in analyze(str(path)).findings if one.code[:3] == "RCP"}
+
+
+def test_a_size_that_comes_back_is_not_what_the_new_entry_is_for(tmp_path: Path) -> None:
+    """Batches of 64 and a last one of 8 are both constants; then a factor changes."""
+    calls = [
+        (SIZE.format(64, 8),),
+        (SIZE.format(8, 64), FLOAT),
+        (SIZE.format(64, 8), FLOAT, SIZE.format(64, 8)),
+    ]
+    assert counts(entries(*calls), tmp_path) == {"RCP003": 2, "RCP005": 1}
+
+
+def test_a_size_that_is_new_is_what_the_new_entry_is_for(tmp_path: Path) -> None:
+    calls = [(SIZE.format(64, 8),), (SIZE.format(8, 32), FLOAT), (SIZE.format(32, 48), FLOAT)]
+    assert counts(entries(*calls), tmp_path) == {"RCP002": 3}

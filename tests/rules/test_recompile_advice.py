@@ -236,7 +236,7 @@ EVEN = "(4 + 4*(((-1) + x.size()[{0}]) // 4)) == x.size()[{0}]"
     ("reason", "advised", "said"),
     [
         (EVEN.format(3), "pad-to-multiple", "dimension 3 of `x` to a multiple of 4"),
-        ("(1.0 + clip) == 1.1833", "pass-tensor", "`(1.0 + clip)`"),
+        ("(1.0 + clip) == 1.1833", "keep-tensor", "`clip`"),
         ("x.size()[0] == 24", "pad", ""),
     ],
 )
@@ -249,7 +249,7 @@ def test_a_number_with_a_point_is_no_size_and_a_multiple_has_other_forms(
     assert advised in ids(found)
     (advice,) = (one for one in found.advice if one.id == advised)
     assert said in advice.text
-    if advised == "pass-tensor":
+    if advised == "keep-tensor":
         assert "sizes" not in found.message
         assert "pad" not in ids(found)
 

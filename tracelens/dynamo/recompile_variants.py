@@ -42,6 +42,8 @@ class Variants:
     def __init__(self) -> None:
         #: Entry -> its variant; variants are numbered by their first entry.
         self._of = {0: 0}
+        #: Entry -> the sizes that it was compiled for, as far as they failed before.
+        self._sizes: dict[int, dict[tuple[str, int | None], str]] = {}
 
     def admit(self, number: int) -> bool:
         """Return whether entry ``number`` can be the next one: not after a reset of Dynamo."""
@@ -66,6 +68,10 @@ class Variants:
         last = max(self._of)
         number = number or last + 1
         failure = self._telling(failures)
+        for one in failures:
+            if isinstance(one.check, TensorMismatch) and is_size(one.check):
+                sizes = self._sizes.setdefault(one.number, {})
+                sizes[subject_of(one.check)] = one.check.expected
         variant = number
         if failure is not None and _goes_on(failure.check):
             variant = self._of.get(failure.number, self._of[last])
@@ -79,7 +85,27 @@ class Variants:
             variant = self._of.get(failure.number, -failure.number)
             if variant not in newest or newest[variant].number < failure.number:
                 newest[variant] = failure
+        for variant, failure in newest.items():
+            newest[variant] = self._fitting(failures, failure, variant) or failure
         return max(newest.values(), key=_rank, default=None)
+
+    def _fitting(
+        self, failures: Sequence[GuardFailure], newest: GuardFailure, variant: int
+    ) -> GuardFailure | None:
+        """Return what failed in an older entry whose size has come back: the size is no news."""
+        check = newest.check
+        if not (isinstance(check, TensorMismatch) and is_size(check)):
+            return None
+        subject = subject_of(check)
+        fitting = [
+            one
+            for one in failures
+            if one.number < newest.number
+            and self._of.get(one.number) == variant
+            and isinstance(one.check, ValueCheck)
+            and self._sizes.get(one.number, {}).get(subject) == check.actual
+        ]
+        return max(fitting, key=lambda one: one.number, default=None)
 
 
 def is_parameter(check: Check | None) -> bool:

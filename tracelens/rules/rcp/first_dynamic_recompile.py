@@ -18,11 +18,12 @@ from tracelens.frames.recompile_cost import cost_of
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import Recompile, Source, TensorMismatch
 from tracelens.remedies import Remedy
-from tracelens.report import Finding, FindingData, Severity
+from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story, last_batch
 from tracelens.rules.rcp._data import Function, RecompileData, RecompileRule, guards_of
 from tracelens.rules.rcp._first_change import Change, changes_of, fullest, is_cut_later
 from tracelens.rules.rcp._last import is_smaller
+from tracelens.rules.rcp._marks import Mark, dimensions
 from tracelens.rules.rcp._weight import Weight, longer
 from tracelens.words import plural
 
@@ -31,13 +32,6 @@ __all__ = ["FirstDynamicRecompile"]
 MAX_QUOTED = 5
 #: Recompiles by one change of a size, or entries of one function, that are worth a warm-up.
 MANY, CROWDED = 8, 7
-
-
-class Mark(FindingData):
-    """A dimension of an argument."""
-
-    name: str
-    dimension: int
 
 
 class FirstChangeData(RecompileData):
@@ -51,7 +45,7 @@ class FirstChangeData(RecompileData):
     conditions: int = 0
     #: How many times as long as the first entry it took, where nothing but its symbol differs.
     times_longer: float = 0.0
-    #: Whether it is one recompile for fewer rows than before, as a last batch has.
+    #: Whether it came with fewer rows than before, as a last batch has.
     is_smaller: bool = False
     #: Whether it was compiled again later, for reasons that are cut off.
     is_followed: bool = False
@@ -77,28 +71,13 @@ def _mark(data: FirstChangeData) -> str:
     rest = "" if data.symbols else _OTHERS
     if data.is_of_library:
         return (
-            f"Mark {_dimensions(data.marks)}, with `torch._dynamo.maybe_mark_dynamic`, before the "
+            f"Mark {dimensions(data.marks)}, with `torch._dynamo.maybe_mark_dynamic`, before the "
             f"first call: one compilation less.{rest}"
         )
     one = "the dimension" if len(data.marks) == 1 else "the dimensions"
     return (
         f"Mark {one} before the first call: one compilation less. `maybe_mark_dynamic` "
         f"does not raise where the code needs a constant.{rest}"
-    )
-
-
-def _dimensions(marks: tuple[Mark, ...]) -> str:
-    """Return "dimensions 0 and 1 of what is passed as `x` and `y`, and dimension 1 of ..."."""
-    by_name: dict[str, list[int]] = {}
-    for one in marks:
-        by_name.setdefault(one.name, []).append(one.dimension)
-    names: dict[tuple[int, ...], list[str]] = {}
-    for name, indices in by_name.items():
-        names.setdefault(tuple(indices), []).append(f"`{name}`")
-    return ", and ".join(
-        f"dimension{'s' if len(indices) > 1 else ''} {' and '.join(map(str, indices))} of "
-        f"what is passed as {', '.join(of)}"
-        for indices, of in names.items()
     )
 
 
@@ -166,7 +145,7 @@ class FirstDynamicRecompile(RecompileRule):
             "drop-last",
             "If that was the last batch of a data set, leave it out (`drop_last=True` of the "
             "DataLoader), or pad it to the usual size: nothing is compiled again.",
-            when="one recompile, for a first dimension that was smaller than before, which took "
+            when="a first dimension that was smaller than before, and recompiles for it that took "
             "much of the compile time",
             applies=lambda data: data.is_smaller and data.is_heavy,
             basis="tested",
@@ -187,7 +166,7 @@ class FirstDynamicRecompile(RecompileRule):
             basis="tested",
             proof="tests/advice/RCP003/mark-dynamic.py",
             knob=lambda data: Knob(
-                f"{_dimensions(data.marks)} marked dynamic before each call",
+                f"{dimensions(data.marks)} marked dynamic before each call",
                 call={"mark_dynamic": "; ".join(f"{m.name}, {m.dimension}" for m in data.marks)},
             ),
         ),
@@ -291,12 +270,14 @@ class FirstDynamicRecompile(RecompileRule):
             cut = is_cut_later(changes)
             loud = bool(part) or cut or len(steps) >= MANY or fullest(changes) >= CROWDED
             entry = entry_of(first.steps[0].place, trees)
-            constant = len(changes) == 1 and index is not None and holds(entry, source, index)
+            constant = index is not None and all(
+                _holds(one, source, index, trees) for one in changes
+            )
             conditions = max(change.conditions(source, index) for change in changes)
             symbols = symbolic(entry)
             times = longer(steps, frames) if part and weight.most == 1 else 0.0
             data = _data(changes, place.code, is_heavy=bool(part), symbols=symbols)
-            told: dict[str, object] = {"is_smaller": len(steps) == 1 and is_smaller(steps[0])}
+            told: dict[str, object] = {"is_smaller": all(map(is_smaller, steps))}
             told |= {"times_longer": times, "is_constant": constant, "is_followed": cut}
             data = data.model_copy(update=told | {"conditions": conditions})
             yield self.finding(
@@ -335,6 +316,10 @@ _HARMLESS = {
     True: "two sizes need two entries",
 }
 _CONDITIONAL = "further values need entries for the conditions that the code puts on them"
+
+
+def _holds(change: Change, source: str, index: int, trees: Table[GuardTree]) -> bool:
+    return holds(entry_of(change.steps[0].place, trees), source, index)
 
 
 def _changed(changes: list[Change]) -> Iterator[Mark]:
