@@ -77,18 +77,18 @@ def _read(line: str, nested: Nested, guard: Make) -> Any:
     """Return the guard of a line that begins with a newline."""
     head = _HEAD.match(line)
     if head is None:
-        return nested("guards", line)
+        return nested("lines", line).guard
     kind, at = sys.intern(head["kind"]), head.end()
     values: dict[str, Any] = {"depth": line[: head.start("kind")], "kind": kind}
     if head["leads"]:
         access = _ACCESS.search(line, at + 1)
         values["source"] = sys.intern(line[at:] if access is None else line[at : access.start()])
-        return guard(values) if values["source"] else nested("guards", line)
+        return guard(values) if values["source"] else nested("lines", line).guard
     end = line.find(_HASH, at)
     expression = (line[at:] if end < 0 else line[at:end]).rstrip(" ")
     comment = "" if end < 0 else line[end + len(_HASH) :]
     if not expression or expression[-1].isspace() or ":" in kind or (end >= 0 and not comment):
-        return nested("guards", line)
+        return nested("lines", line).guard
     values["expression"] = sys.intern(expression)  # other ranks check the same in other lines
     if comment:
         values["comment"] = _user_line(comment) or nested("comment", comment)

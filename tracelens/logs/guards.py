@@ -8,10 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
-from pydantic import BeforeValidator, ConfigDict
+from pydantic import BeforeValidator, ConfigDict, model_validator
 
 from tracelens import grammars
-from tracelens.instances import lean, made
 from tracelens.logs import HeadedLog, Record
 from tracelens.logs._checks import Comment
 from tracelens.logs._guard_lines import guards_in
@@ -19,16 +18,16 @@ from tracelens.logs._guard_lines import guards_in
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
 
-__all__ = ["Comment", "FirstGuard", "FlatGuard", "Guard", "GuardLatency", "GuardTree", "Guards"]
+__all__ = ["Comment", "Guard", "GuardLatency", "GuardTree", "Guards"]
 
 #: Rows of the report's table.
 MAX_ROWS = 200
 _ID = re.compile(r", \d{7,}\)")
 
 
-def _depth(text: object) -> object:
+def _depth(text: str) -> int:
     """Count the levels of ``| | +- ``."""
-    return text.count("| ") if isinstance(text, str) else text
+    return text.count("| ")
 
 
 class Guards(HeadedLog):
@@ -87,18 +86,14 @@ class Guards(HeadedLog):
         return {"tf32": next((state for state in states if state is not None), None)}
 
 
-class Guard(Record):
+class Guard(msgspec.Struct, frozen=True, gc=False):
     """One node of the tree: a manager, which says where a value is, or a guard, which checks it.
 
     Managers have a ``source``, guards an ``expression``. Up to torch 2.3 there are guards only,
-    without kind and depth.
+    without kind and depth. No model: a job of many ranks has them by the hundred thousand.
     """
 
-    model_config: ClassVar[ConfigDict] = ConfigDict(
-        frozen=True, extra="forbid", str_strip_whitespace=True
-    )
-
-    depth: Annotated[int, BeforeValidator(_depth)] = 0
+    depth: int = 0
     #: ``GuardManager``, ``KeyManager: GuardManager``, ``TENSOR_MATCH``, ``EQUALS_MATCH``, ...
     kind: str = ""
     source: str = ""
@@ -126,22 +121,55 @@ class Guard(Record):
         return state if isinstance(state, dict) else {}
 
 
+class GuardLine(Record):
+    """A :class:`Guard` as the grammar reads it."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True, extra="forbid", str_strip_whitespace=True
+    )
+
+    depth: Annotated[int, BeforeValidator(_depth)] = 0
+    kind: str = ""
+    source: str = ""
+    expression: str = ""
+    comment: Comment | None = None
+
+    @property
+    def guard(self) -> Guard:
+        """The guard."""
+        return Guard(self.depth, self.kind, self.source, self.expression, self.comment)
+
+
+#: The lines of the flat list of torch 2.0 to 2.3.
+FirstGuard = FlatGuard = GuardLine
+
+
 def _guard(values: dict[str, Any]) -> Guard:
     """Return a guard of its fields; what would be stripped is left to the model."""
     for text in (values.get("source", "x"), values.get("expression", "x")):
         if text[0] <= " " or text[-1] <= " " or not text.isascii():
-            return lean(Guard.model_validate(values))
-    return made(Guard, {**values, "depth": _depth(values["depth"])})
-
-
-#: The lines of the flat list of torch 2.0 to 2.3.
-FirstGuard = FlatGuard = Guard
+            return GuardLine.model_validate(values).guard
+    return Guard(**{**values, "depth": _depth(values["depth"])})
 
 
 class GuardTree(Record):
     """The guards of one compiled frame. Up to torch 2.3 a frame may have several of these."""
 
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True, extra="forbid", arbitrary_types_allowed=True
+    )
+
     guards: tuple[Guard, ...] = ()
+    #: What the grammar reads them from; empty once they are made.
+    lines: tuple[GuardLine, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _made(cls, values: Any) -> Any:
+        """Make the guards of their lines."""
+        if isinstance(values, dict) and "lines" in values:
+            return {"guards": [line.guard for line in values["lines"]]}
+        return values
 
     @cached_property
     def count(self) -> int:
