@@ -70,3 +70,13 @@ def test_compilations_that_begin_in_the_same_frames_have_them_in_common() -> Non
     )
     assert one.stack[0] is other.stack[0]  # type: ignore[attr-defined]
     assert [frame.function for frame in other.stack] == ["main", "g"]  # type: ignore[attr-defined]
+
+
+def test_what_ranks_have_most_of_has_no_dictionary_each() -> None:
+    (module,) = OutputCode.parse(MODULE.format(node="add"))
+    (tree,) = Guards.parse("TREE_GUARD_MANAGER:\n+- RootGuardManager\n| +- NO_TENSOR_ALIASING\n")
+    assert isinstance(module, OutputModule)
+    assert isinstance(tree, GuardTree)
+    for part in (*module.steps, *tree.guards):
+        assert not hasattr(part, "__dict__")
+        assert part.__sizeof__() < 80

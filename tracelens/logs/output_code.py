@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
+from pydantic import ConfigDict, model_validator
 
 from tracelens.instances import made
 from tracelens.logs import HeadedLog, Record
@@ -128,16 +131,32 @@ class OutputCode(HeadedLog):
         return {"kernels": rows[:MAX_ROWS]} if rows else {}
 
 
-class Step(Record):
-    """One statement in its place; ``at`` is the line within the record's text."""
+class Step(msgspec.Struct, frozen=True, gc=False):
+    """One statement in its place; ``at`` is the line within the record's text.
+
+    No model: a job of many ranks has them by the ten thousand.
+    """
+
+    code: Statement
+    at: int = 0
+    comment: Origin | None = None
+
+
+class StepLine(Record):
+    """A :class:`Step` as the grammar reads it."""
 
     at: int = 0
     comment: Comment = None
     code: Code
 
+    @property
+    def step(self) -> Step:
+        """The step."""
+        return Step(self.code, self.at, self.comment)
+
 
 def _step(values: dict[str, Any]) -> Step:
-    return made(Step, values)
+    return Step(**values)
 
 
 class CodeFile(Record):
@@ -149,16 +168,31 @@ class CodeFile(Record):
 class OutputModule(Record):
     """The generated module of one graph; or what a cut log still holds of it."""
 
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True, extra="forbid", arbitrary_types_allowed=True
+    )
+
     #: ``0_inference``, ``3_forward``; not unique: a module from the cache keeps its old one.
     aot_id: str = ""
     kernel_defs: tuple[KernelDef, ...] = ()
     steps: tuple[Step, ...] = ()
+    #: What the grammar reads them from; empty once they are made.
+    lines: tuple[StepLine, ...] = ()
     #: The C++ text of a module that Python loads.
     cpp_parts: tuple[CppPart, ...] = ()
     #: What a module that was cut off ends with: its statement is missing.
     comment: Comment = None
     #: The C++ text of a module that is not Python.
     wrapper: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _made(cls, values: Any) -> Any:
+        """Make the steps of their lines."""
+        if isinstance(values, dict) and "lines" in values:
+            others = {name: value for name, value in values.items() if name != "lines"}
+            return {**others, "steps": [line.step for line in values["lines"]]}
+        return values
 
     @property
     def graph(self) -> str:
