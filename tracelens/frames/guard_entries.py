@@ -22,6 +22,9 @@ __all__ = ["GuardedEntry", "by_function", "root_line"]
 
 Key = tuple[str, str, str]
 
+#: Microseconds per guard that only a busy machine or cold memory explains.
+PLAUSIBLE = 1.5
+
 
 class GuardedEntry(Joined):
     """One compiled entry, from the text log or from the structured one."""
@@ -40,6 +43,12 @@ class GuardedEntry(Joined):
     file: str | None = None
     line: int | None = None
     tree: SkipValidation[GuardTree | None] = None
+
+    @property
+    def plausible_us(self) -> float | None:
+        """The same, unless only a busy machine or cold memory explains it: torch checks once."""
+        likely = self.us is not None and self.us <= PLAUSIBLE * self.checks
+        return self.us if likely else None
 
     @property
     def label(self) -> str:

@@ -36,6 +36,7 @@ __all__ = [
     "left_out",
     "recompiles",
     "resumed",
+    "set_up",
     "told_once",
 ]
 
@@ -88,6 +89,11 @@ def as_written(function: str) -> str:
 def last_batch(file: str, line: int | None) -> Story:
     """The smaller batch for which the function at a line was compiled once more."""
     return "last batch", file, line
+
+
+def set_up(function: str, file: str) -> Story:
+    """A function that sets something up in the first call: what breaks, or varies, within it."""
+    return "set up", function, file
 
 
 def recompiles(file: str, line: int | None) -> Story:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite, records, sites
@@ -13,7 +14,7 @@ from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.recompiles import Recompile, TypeCheck, ValueCheck
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
-from tracelens.report.stories import Story, graph_break
+from tracelens.report.stories import Story, graph_break, set_up
 from tracelens.rules import Rule
 from tracelens.rules.gbr._site_rule import Line
 from tracelens.rules.gbr._stories import cold_start
@@ -34,6 +35,8 @@ INSTALLERS = frozenset(
     }
 )
 HANDLE = "RemovableHandle"
+#: How functions that set something up are called.
+SETTERS = re.compile(r"(?:^|_)(?:install|register|set_?up|init|initialize)(?:_|$)")
 MAX_LISTED = 4
 
 
@@ -44,6 +47,10 @@ class ColdData(FindingData):
     #: Where the graph breaks, and the lines that lead there.
     places: tuple[Line, ...]
     stack: tuple[Line, ...] = ()
+    #: Functions that set something up, by their names, on the way to it.
+    setters: tuple[Line, ...] = ()
+    #: Whether the set-up is code of the program's own.
+    is_own: bool = False
     #: What is set up: ``hooks`` of modules; else the state that a recompile names.
     state: tuple[str, ...] = ()
 
@@ -99,7 +106,7 @@ class ColdStartSideEffect(Rule):
             "in-init",
             "Or set it up in `__init__`.",
             when="code of your own",
-            applies=lambda data: any(user_code.distance(p.file) == 0 for p in data.stack[-1:]),
+            applies=lambda data: data.is_own,
             basis="tested",
             proof="tests/advice/GBR022/in-init.py",
         ),
@@ -112,6 +119,7 @@ class ColdStartSideEffect(Rule):
             for line in (*data.places, *data.stack):
                 yield graph_break(line.file, line.line)
                 yield cold_start(line.file, line.line)
+            yield from (set_up(one.function, one.file) for one in data.setters)
 
     def check(
         self,
@@ -121,7 +129,10 @@ class ColdStartSideEffect(Rule):
         recompiles: Table[Recompile],
     ) -> Iterator[Finding]:
         """Yield one finding for all that is set up."""
-        cold = [site for site in sites(breaks, setup=setup) if _installs(site)]
+        known = list(sites(breaks, setup=setup))
+        setters = _setters(site for site in known if _installs(site))
+        cold = [site for site in known if _installs(site) or _is_within(site, setters)]
+        cold.sort(key=_installs, reverse=True)
         if not cold:
             return
         state = tuple(dict.fromkeys(_state(recompiles)))
@@ -135,6 +146,8 @@ class ColdStartSideEffect(Rule):
                 for f in first.stack
                 if f.function not in user_code.WRAPPERS and user_code.distance(f.file) == 0
             )[-1:],
+            setters=setters,
+            is_own=bool(first.line.file) and not user_code.package(first.line.file),
             state=state,
         )
         places_told = [user_code.short(s.line.file, s.line.line) for s in cold[:MAX_LISTED]]
@@ -163,6 +176,27 @@ def _installs(site: BreakSite) -> bool:
     told = (site.record.text, context.object if context is not None else "")
     called = {frame.function for frame in site.stack}
     return any(HANDLE in text for text in told) or bool(called & INSTALLERS)
+
+
+def _setters(cold: Iterable[BreakSite]) -> tuple[Line, ...]:
+    """Return the functions on the way to what is installed whose names say that they do it."""
+    frames = (frame for site in cold for frame in site.stack)
+    named = {
+        (frame.file, frame.function): Line(
+            file=frame.file, line=frame.line, function=frame.function
+        )
+        for frame in frames
+        if SETTERS.search(frame.function) and user_code.distance(frame.file) < 2
+    }
+    return tuple(named.values())
+
+
+def _is_within(site: BreakSite, setters: tuple[Line, ...]) -> bool:
+    """Whether the break is in one of these functions itself."""
+    return bool(site.stack) and any(
+        (site.stack[-1].file, site.stack[-1].function) == (one.file, one.function)
+        for one in setters
+    )
 
 
 def _state(recompiles: Table[Recompile]) -> Iterator[str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tracelens.frames.guard_entries import GuardedEntry
-from tracelens.report import FindingData
+from tracelens.report import Finding, FindingData
+from tracelens.report.stories import Story
 
-__all__ = ["GuardData", "guard_data"]
+__all__ = ["GuardData", "guard_data", "slow_guards"]
 
 
 #: Guards that plain attributes of a module would not have.
@@ -28,7 +29,7 @@ class GuardData(FindingData):
     function: str | None
     file: str | None
     line: int | None
-    #: Guards of the entry, and microseconds of one check where torch measured it.
+    #: Guards of the entry, and microseconds of one check where torch measured it, and believably.
     guards: int
     us: float | None = None
     #: Conditions that Python evaluates, where those are what the finding is about.
@@ -48,11 +49,17 @@ def guard_data(entry: GuardedEntry, conditions: int = 0) -> GuardData:
         file=entry.file,
         line=entry.line,
         guards=entry.checks,
-        us=entry.us,
+        us=entry.plausible_us,
         conditions=conditions,
         values=_values(entry),
         modules=_on_modules(entry),
     )
+
+
+def slow_guards(finding: Finding) -> Story:
+    """The time that the guards of a function take, for which there are so many."""
+    data = finding.data
+    return "slow guards", data.get("file"), data.get("line"), data.get("function")
 
 
 def _on_modules(entry: GuardedEntry) -> bool:

@@ -13,8 +13,9 @@ from tracelens.frames.guard_entries import GuardedEntry, by_function, root_line
 from tracelens.logs.guards import GuardTree
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
-from tracelens.rules.grd._data import GuardData, guard_data
+from tracelens.rules.grd._data import GuardData, guard_data, slow_guards
 
 __all__ = ["GuardCountLarge"]
 
@@ -103,6 +104,10 @@ class GuardCountLarge(Rule):
         ),
     )
 
+    def follows(self, finding: Finding) -> Iterator[Story]:
+        """Belong to the time that they take, where torch measured it and it is much."""
+        yield slow_guards(finding)
+
     def check(self, entries: Table[GuardedEntry]) -> Iterator[Finding]:
         """Yield one finding per function."""
         large = [entry for entry in entries if entry.record.checks >= MANY]
@@ -110,14 +115,16 @@ class GuardCountLarge(Rule):
             yield self._finding(group)
 
     def _finding(self, group: list[Seen[GuardedEntry]]) -> Finding:
-        largest = max(group, key=lambda entry: entry.record.checks)
+        largest = max(group, key=lambda seen: seen.record.checks)
         entry = largest.record
         tree = entry.tree
         kinds = f" Most are {_listed(_kinds(tree))}." if tree else ""
         modules = f" By origin: {_listed(_sources(tree))}." if tree else ""
         modules += _by_module(tree) if tree else ""
         several = f" {len(group)} entries of it have as many." if len(group) > 1 else ""
-        data = guard_data(entry)
+        times = [one.record.plausible_us for one in group]
+        us = max((one for one in times if one is not None), default=None)
+        data = guard_data(entry).model_copy(update={"us": us})
         return self.finding(
             *entry.subject,
             title=f"{entry.label} has {entry.checks:,} guards",

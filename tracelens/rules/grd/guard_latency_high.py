@@ -10,15 +10,14 @@ from tracelens.frames.guard_entries import GuardedEntry, by_function
 from tracelens.logs.guards import GuardLatency
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
-from tracelens.rules.grd._data import GuardData, guard_data
+from tracelens.rules.grd._data import GuardData, guard_data, slow_guards
 
 __all__ = ["GuardLatencyHigh"]
 
 #: One check of all guards of an entry, microseconds, from which on it is a part of small steps.
 MIN_US = 800.0
-#: Microseconds per guard that only a busy machine or cold memory explains.
-PLAUSIBLE = 1.5
 
 
 class GuardLatencyHigh(Rule):
@@ -95,6 +94,10 @@ class GuardLatencyHigh(Rule):
         ),
     )
 
+    def causes(self, finding: Finding) -> Iterator[Story]:
+        """Tell how many guards there are: it is why they take so long."""
+        yield slow_guards(finding)
+
     def check(
         self, entries: Table[GuardedEntry], *, latencies: Table[GuardLatency]
     ) -> Iterator[Finding]:
@@ -132,4 +135,4 @@ class GuardLatencyHigh(Rule):
 
 
 def _is_slow(entry: GuardedEntry) -> bool:
-    return entry.us is not None and MIN_US <= entry.us <= PLAUSIBLE * entry.checks
+    return (entry.plausible_us or 0.0) >= MIN_US

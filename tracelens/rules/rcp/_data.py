@@ -32,6 +32,7 @@ from tracelens.report.stories import (
     layers_apart,
     recompiles,
     resumed,
+    set_up,
 )
 from tracelens.rules import Rule
 
@@ -293,6 +294,7 @@ class RecompileRule(Rule):
         if isinstance(data, RecompileData):
             yield from told_by(data)
             yield from (called_in_lost(one.file, one.line) for one in data.functions)
+            yield from (set_up(one.name, one.file) for one in data.functions)
             if all(_is_layer(one) for one in data.functions):
                 yield layers_apart()
 

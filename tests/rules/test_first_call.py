@@ -1,0 +1,75 @@
+"""What the first call sets up is one story; how long guards take is believed where it can be."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+from tracelens import analyze
+from tracelens.report import Finding, Severity
+
+RULES = Path(__file__).parents[2] / "fixtures" / "rules"
+
+
+def told(path: Path) -> dict[str, Finding]:
+    return {finding.code: finding for finding in analyze(str(path)).findings}
+
+
+def lines(name: str) -> str:
+    return (RULES / name).read_text("utf-8")
+
+
+LOCK = "GBR022-cold-start-side-effect/fires-library-lock.log"
+
+
+def test_the_lock_around_the_hooks_is_a_part_of_the_set_up() -> None:
+    found = told(RULES / LOCK)
+    assert found["GBR007"].explained_by == found["GBR022"].id
+    assert found["GBR022"].data["records"] == 4
+    assert [one["function"] for one in found["GBR022"].data["setters"]] == [
+        "maybe_install_hooks",
+        "install_hook",
+    ]
+
+
+def test_the_user_of_a_library_is_not_told_to_change_its_init() -> None:
+    assert [one.id for one in told(RULES / LOCK)["GBR022"].advice] == ["first-call"]
+
+
+def test_a_lock_in_a_function_that_installs_nothing_by_its_name_stands_for_itself(
+    tmp_path: Path,
+) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(lines(LOCK).replace("maybe_install_hooks", "maybe_count_calls"), "utf-8")
+    found = told(log)
+    assert found["GBR007"].explained_by != found["GBR022"].id
+    assert found["GBR022"].data["records"] == 2
+
+
+def guards(tmp_path: Path, *us: float) -> dict[str, Finding]:
+    """Return what is told of entries of one function that are alike, but for their time."""
+    packed = RULES / "GRD002-guard-count-large" / "fires-modules.log.gz"
+    text = gzip.decompress(packed.read_bytes()).decode()
+    log = tmp_path / "run.log"
+    entries = (
+        text.replace("909.69 us", f"{one:.2f} us").replace("[0/0]", f"[0/{entry}]")
+        for entry, one in enumerate(us)
+    )
+    log.write_text("".join(entries), "utf-8")
+    return told(log)
+
+
+def test_guards_that_took_longer_than_guards_can_are_not_believed(tmp_path: Path) -> None:
+    found = guards(tmp_path, 470.0, 48_696.26)
+    assert found["GRD002"].data["us"] == 470.0
+    assert found["GRD002"].severity is Severity.INFO
+    assert "GRD001" not in found
+
+
+def test_one_time_that_cannot_be_is_none(tmp_path: Path) -> None:
+    assert guards(tmp_path, 48_696.26)["GRD002"].data["us"] is None
+
+
+def test_many_guards_are_told_below_the_time_they_take(tmp_path: Path) -> None:
+    found = guards(tmp_path, 1_100.0)
+    assert found["GRD002"].explained_by == found["GRD001"].id
