@@ -269,23 +269,3 @@ def test_the_function_that_calls_small_operators_is_named_though_it_is_all(
     finding = found(tmp_path, [frame, *calls(["mul", "add"], 4.0)], with_stack=1)["TRC002"]
     assert (finding.where is not None) is named
     assert ("of the trace is in `beam_search`, beam.py, line 11" in finding.message) is named
-
-
-@pytest.mark.parametrize(
-    ("name", "us", "hint"),
-    [
-        ("sort", 210.0, "`topk`"),
-        ("sort", 190.0, None),
-        ("_linalg_svd", 210.0, "`torch.linalg.svdvals`"),
-        ("pow", 210.0, None),
-    ],
-)
-def test_a_cheaper_form_is_named_with_the_operator(
-    tmp_path: Path, name: str, us: float, hint: str | None
-) -> None:
-    events = [op(f"aten::{name}", 1_000.0 * at, us) for at in range(20)]
-    events += [op(f"aten::mm{at % 5}", 1_000.0 * at + 205, 790.0) for at in range(20)]
-    note = found(tmp_path, sorted(events, key=lambda event: event["ts"]))["TRC030"].harmless
-    assert note is not None
-    assert ("takes less" in note) is (hint is not None)
-    assert hint is None or hint in note

@@ -104,3 +104,44 @@ def test_why_a_rank_without_a_gpu_comes_late(
     found_ = [f for f in tracelens.analyze(str(tmp_path)).findings if f.code == "TRC027"]
     assert bool(found_) is (why is not None)
     assert why is None or f"Against the median of the others, {why}" in found_[0].message
+
+
+@pytest.mark.parametrize(
+    ("alone", "there", "named"),
+    [
+        (30_000.0, True, "1 rank waits for rank 0"),
+        (30_000.0, False, "1 rank waits for rank 0"),
+        (2_000.0, True, None),
+    ],
+)
+def test_a_rank_that_computes_while_the_other_is_at_a_barrier(
+    tmp_path: Path, alone: float, *, there: bool, named: str | None
+) -> None:
+    """Messages of gloo that do not end at once on both tell no moments: what each rank did does.
+
+    Of steps of 42 ms rank 0 validates for 30, while rank 1 waits; or for 2, which is little.
+    """
+    for rank in range(2):
+        events: list[Json] = []
+        for step in range(5):
+            at = 45_000.0 * step
+            length = alone if rank == 0 else 10.0
+            events.append(op("aten::add", at, 10_000.0))
+            if there:
+                frame = f"fit.py({7 if rank == 0 else 9}): {('validate', 'train')[rank]}"
+                events.append(span("python_function", frame, at + 10_000, length))
+            events.append(op("aten::mm", at + 10_001, length - 2))
+            barrier = span("user_annotation", "gloo:barrier", at + 10_000 + length, 32_000 - length)
+            events.append(barrier | {"tid": 7})
+            for number in range(3):
+                begun = at + 20.0 + 100 * number + 2_200 * rank * step
+                reduced = span("user_annotation", "gloo:all_reduce", begun, 10.0)
+                events.append(reduced | {"tid": 8})
+        shared = {"backend": "gloo", "rank": rank, "world_size": 2}
+        data = text(events, distributedInfo=shared, with_stack=1)
+        (tmp_path / f"rank{rank}.json").write_bytes(data)
+    late = [f for f in tracelens.analyze(str(tmp_path)).findings if f.code == "TRC027"]
+    assert [finding.title.partition(",")[0] for finding in late] == ([named] if named else [])
+    for finding in late:
+        assert ("`validate`, fit.py, line 7, takes 150 ms there" in finding.message) is there
+        assert [each.id for each in finding.advice] == ["share" if there else "late"]

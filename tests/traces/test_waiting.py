@@ -89,7 +89,7 @@ def test_a_rank_that_is_last_by_chance_is_no_straggler(last: int, named: bool) -
 def test_who_waits_is_counted(others: int, told: str) -> None:
     found = ranks((600.0, 0.0), *[(0.0, 600.0)] * others)
     assert found is not None
-    assert SlowCollective()._late(found, "").title.startswith(told)
+    assert SlowCollective()._late(found, "", None).title.startswith(told)
 
 
 def analyzed(path: Path, events: list[Json]) -> Report:

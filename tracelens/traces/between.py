@@ -1,7 +1,8 @@
 """What a program on the CPU does between its operators: Python, locks, files, other libraries.
 
 Where nothing ran on a device, pauses of all operators are looked at; compiled code, compilation,
-collectives and waiting for batches count as work. The long ones are named by what the host was in.
+collectives and waiting for batches count as work, Python between the graphs of a compiled function
+does not. The long ones are named by what the host was in.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ def between_operators(reading: Reading, extent: Interval) -> Iterator[BetweenOpe
     operators = reading.operators
     if not operators.ordered:
         return
-    parts = operators.working, operators.loading, operators.compiling, reading.meeting
-    busy = Busy.union([part.busy() for part in parts])
+    parts = operators.loading, operators.compiling, reading.meeting
+    busy = Busy.union([operators.work(), *(part.busy() for part in parts)])
     thread = max(operators.lanes, key=lambda lane: operators.lanes[lane].us, default=None)
     pauses = _pauses(busy, extent, thread)
     sums: dict[tuple[str, str, str, str], list[float]] = {}

@@ -31,7 +31,7 @@ def host_times(reading: Reading, extent: Interval) -> Iterator[HostTime]:
     operators = reading.operators
     if not operators.ordered or not extent[0] < extent[1]:
         return
-    computing, met = operators.working.busy(), reading.meeting.busy()
+    computing, met = operators.work(), reading.meeting.busy()
     unions = [computing, Busy.union([computing, met])]
     unions.append(Busy.union([unions[1], operators.loading.busy()]))
     tallies = sorted((step for _, step in operators.steps), key=lambda step: step.start)

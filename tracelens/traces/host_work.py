@@ -33,7 +33,8 @@ _PREPARES = re.compile(
     r"(?:^|[/._])(?:datasets?|dataloaders?|data(?!_parallel)|pil|cv2|librosa|soundfile|scipy|pandas|torchvision"
     r"/transforms|transforms|imageio|torchaudio|h5py|pyarrow)(?:/|\.py\(|_)"
     r"|collate|pre_?process|image_process|feature_extract|tokeniz|augment|decode_image|read_image"
-    r"|load_image|read_video|__getitem__|(?:load|read|prepare|make|get|next|fetch)_?(?:the_)?batch(?!_(?:norm|size))",
+    r"|load_image|read_video|__getitem__|random_(?:affine|resized_crop|crop|flip|rotat|erasing|jitter)"
+    r"|color_jitter|(?:load|read|prepare|make|get|next|fetch)_?(?:the_)?batch(?!_(?:norm|size))",
     re.IGNORECASE,
 )
 # `torch/utils/checkpoint.py` and the like compute again what was not kept, and save nothing.
@@ -42,7 +43,8 @@ _REPORTS = re.compile(
     r"|torch/serialization\.py|torch/distributed/checkpoint/|/model_checkpoint\.py"
     r"|training/checkpointing\.py"
     r"|: _?(?:log|save|print|report)(?:_(?:metrics?|scalars?|images?|stats|loss(?:es)?|progress"
-    r"|results?|checkpoints?|model|state|pretrained))?$",
+    r"|results?|checkpoints?|model|state|pretrained|histograms?|gradients?|grads?|grad_norms?"
+    r"|weights|activations|samples|summar(?:y|ies)))?$",
 )
 _RANDOM = re.compile(
     r"aten::(?:randn?|randint|randperm|rand_like|randn_like|randint_like"

@@ -184,3 +184,5 @@ class SelfTime(Measured):
     category: str
     name: str
     ms: float
+    #: Whether it is that of Python around what is seen: of a compiled frame, around its graphs.
+    python: bool = False

@@ -26,7 +26,7 @@ from tracelens.logs.chrome_trace import (
     OptimizerCall,
     ProfilerStep,
 )
-from tracelens.traces.device import Intervals
+from tracelens.traces.device import Busy, Intervals
 from tracelens.traces.names import Name, Names
 
 __all__ = ["Lane", "Operators", "Part", "Tally", "part_of"]
@@ -57,6 +57,8 @@ class Part(IntFlag):
     #: A node of the backward pass that is C++, and what only a forward pass calls.
     NODE = 1024
     FORWARD = 2048
+    #: Code that was compiled, and nothing of the Python around it.
+    GRAPH = 4096
 
 
 #: Plain numbers: arithmetic on flags is slow.
@@ -66,8 +68,9 @@ _EAGER, _REGION, _STEP, _OPERATOR = (
 _COMPILE, _LOADING, _OPTIMIZER, _COMPILED = (
     int(part) for part in (Part.COMPILE, Part.LOADING, Part.OPTIMIZER, Part.COMPILED)
 )
-_NODE, _FORWARD = int(Part.NODE), int(Part.FORWARD)
-_WORK = _OPERATOR | _COMPILED | _OPTIMIZER
+_NODE, _FORWARD, _GRAPH = int(Part.NODE), int(Part.FORWARD), int(Part.GRAPH)
+#: What computes, where it is seen; a region holds Python, too.
+_WORK = _OPERATOR | _OPTIMIZER | _GRAPH
 #: What is timed in tallies.
 _TIMED = _NODE - 1
 #: Counted wherever they are.
@@ -107,7 +110,7 @@ _PARTS: dict[type[Record], Part] = {
     BackwardNode: Part.OPERATOR,
     InductorKernel: Part.OPERATOR,
     CompiledRegion: Part.COMPILED | Part.REGION,
-    CompiledGraph: Part.COMPILED,
+    CompiledGraph: Part.COMPILED | Part.GRAPH,
     DispatchStage: Part.DISPATCH,
     CompilePhase: Part.COMPILE,
     DataLoading: Part.LOADING,
@@ -119,9 +122,9 @@ _PARTS: dict[type[Record], Part] = {
 def part_of(record: Record) -> Part:
     """Return what spans of a name count as."""
     if isinstance(record, BackwardNode) and record.is_compiled:
-        return Part.COMPILED
+        return Part.COMPILED | Part.GRAPH
     if isinstance(record, DispatchStage) and record.stage == "CompiledFunction":
-        return Part.COMPILED
+        return Part.COMPILED | Part.GRAPH
     if isinstance(record, CompilePhase) and record.compile_id:
         return Part.COMPILE_ID
     if isinstance(record, CompilePhase) and record.phase.startswith("CUDAGraph"):
@@ -197,6 +200,9 @@ class Operators:
         #: Spans of the list in hand.
         self.waiting: list[Complete] = []
         self.compiling, self.loading, self.working = Intervals(), Intervals(), Intervals()
+        #: Calls of compiled frames, and whether the trace tells their graphs from the rest of them.
+        self.regions = Intervals()
+        self.graphs = False
         #: What of the forward pass runs in nodes of the backward pass, in the list in hand.
         self.again: list[tuple[Name, Complete]] = []
         #: The last node of each thread.
@@ -208,6 +214,17 @@ class Operators:
     def ordered(self) -> bool:
         """Whether what is said about nesting is to be believed."""
         return all(lane.ordered for lane in self.lanes.values())
+
+    def work(self) -> Busy:
+        """Return when the CPU computed.
+
+        A call of a compiled frame counts as a whole only where the trace does not show its graphs.
+        """
+        return self.working.busy() if self.graphs else self.calling()
+
+    def calling(self) -> Busy:
+        """Return when the host was in operators, or in calls of compiled frames."""
+        return Busy.union([self.working.busy(), self.regions.busy()])
 
     def follow(self, number: int) -> None:
         """Take in the spans that are waiting, which come after the ``number``-th event."""
@@ -289,10 +306,17 @@ class Operators:
             self._again(name, event)
         if fresh & _COMPILE:
             self.compiling.add(event.ts, event.ts + event.dur)
-        elif fresh & _LOADING and not around & _COMPILE:
+        elif around & _COMPILE:
+            return
+        elif fresh & _LOADING:
             self.loading.add(event.ts, event.ts + event.dur)
-        elif fresh & _WORK and not around & (_COMPILE | _LOADING | _WORK):
+        elif around & _LOADING:
+            return
+        elif fresh & _REGION:
+            self.regions.add(event.ts, event.ts + event.dur)
+        elif fresh & _WORK and not around & _WORK:
             self.working.add(event.ts, event.ts + event.dur)
+            self.graphs = self.graphs or bool(fresh & _GRAPH and around & _REGION)
 
     def _again(self, name: Name, event: Complete) -> None:
         """Remember a forward pass in a node: it comes before what the node computes itself."""

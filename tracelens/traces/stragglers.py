@@ -61,12 +61,17 @@ class Late:
         """What the rank does longer than the median of the others, as a sentence; may be empty."""
         if self.rank is None:
             return ""
-        why = _WHY if self.rank.record.between_ms is None else _WHY_ON_CPU
+        why = _WHY_ON_CPU if self.on_host else _WHY
         excess = {field: self._excess(field) for field in why}
         field, ms = max(excess.items(), key=lambda pair: pair[1])
         if ms < EXPLAINS * self.ms:
             return ""
         return f" Against the median of the others, {why[field].format(length(ms))}."
+
+    @property
+    def on_host(self) -> bool:
+        """Whether the ranks have no device."""
+        return all(row.record.between_ms is not None for row in self.rows)
 
     @property
     def spread_ms(self) -> float:
@@ -110,17 +115,27 @@ def _more_than_chance(row: Seen[RankTime], count: int, ranks: int) -> bool:
 
 
 def _without_moments(rows: Sequence[Seen[RankTime]]) -> Late | None:
-    """Return the rank that is idle for as long as all others wait in collectives, if one is."""
+    """Return the rank that is idle for as long as all others wait in collectives, if one is.
+
+    Without a device it may compute meanwhile, too.
+    """
     known = [row for row in rows if row.record.idle_ms is not None]
     if len(known) < 2:
         return None
-    last = max(known, key=lambda row: row.record.idle_ms or 0.0)
+    last = max(known, key=lambda row: _apart(row.record))
     others = [row.record for row in known if row is not last]
     window = median(row.record.window_ms for row in known)
-    more = (last.record.idle_ms or 0.0) - max(row.idle_ms or 0.0 for row in others)
+    more = _apart(last.record) - max(map(_apart, others))
     alone, own = min(row.exposed_comm_ms or 0.0 for row in others), last.record.exposed_comm_ms
     waited = alone - (own or 0.0)
     if own is None or more < MIN_SHARE * window or waited < MATCHES * more:
         return None
     usual = median(row.exposed_comm_ms or 0.0 for row in others)
     return Late(tuple(known), last, min(more, waited), window, 0, (usual, own))
+
+
+def _apart(row: RankTime) -> float:
+    """Return how long a rank is idle, or, without a device, does anything but wait for others."""
+    if row.between_ms is None:
+        return row.idle_ms or 0.0
+    return row.window_ms - (row.exposed_comm_ms or 0.0)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tracelens.evidence import Place, Seen
 from tracelens.logs.chrome_trace import (
     BuiltinFunction,
+    CompiledRegion,
     MemoryCopy,
     MemorySet,
     ModuleCall,
@@ -205,7 +206,8 @@ def _names(reading: Reading) -> Iterator[Seen[Measured]]:
         names = [name for name in reading.names if name.self_us > 0]
         for name in sorted(names, key=lambda name: -name.self_us)[:MAX_SELF]:
             category, _, text = name.text.partition("\t")
-            own = SelfTime(category=category, name=text, ms=_ms(name.self_us))
+            python = reading.operators.graphs and isinstance(name.record, CompiledRegion)
+            own = SelfTime(category=category, name=text, ms=_ms(name.self_us), python=python)
             yield _seen(own, reading.path, name.first, name.text)
 
 
@@ -291,8 +293,8 @@ def _alone(reading: Reading) -> float:
     if not operators.ordered:
         return 0.0
     met = reading.meeting.busy()
-    parts = (operators.working, operators.loading, operators.compiling)
-    return met.us - met.shared_with(Busy.union([part.busy() for part in parts]))
+    parts = operators.work(), operators.loading.busy(), operators.compiling.busy()
+    return met.us - met.shared_with(Busy.union([*parts]))
 
 
 def _idle(reading: Reading, busy: Busy, spans: list[Interval]) -> list[dict[str, float]]:
@@ -304,12 +306,12 @@ def _idle(reading: Reading, busy: Busy, spans: list[Interval]) -> list[dict[str,
     before = [0.0] * len(spans)
     fields: list[dict[str, float]] = [{} for _ in spans]
     parts = {
-        "idle_compile_ms": operators.compiling,
-        "idle_loading_ms": operators.loading,
-        "idle_host_ms": operators.working,
+        "idle_compile_ms": operators.compiling.busy(),
+        "idle_loading_ms": operators.loading.busy(),
+        "idle_host_ms": operators.calling(),
     }
     for field, part in parts.items():
-        seen.append(part.busy())
+        seen.append(part)
         union = Busy.union(seen)
         covered = list(map(sub, union.within(spans), union.both(busy).within(spans)))
         for at, (us, less) in enumerate(zip(covered, before, strict=True)):

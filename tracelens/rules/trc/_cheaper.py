@@ -1,4 +1,4 @@
-"""What else to do where one operator of the CPU takes long: cheaper forms that do the same."""
+"""What to do where convolutions of one channel each take long on the CPU."""
 
 from __future__ import annotations
 
@@ -8,16 +8,8 @@ from collections.abc import Iterable
 from tracelens.traces.measured import KernelWork
 from tracelens.words import percent
 
-__all__ = ["CHEAPER", "depthwise"]
+__all__ = ["depthwise"]
 
-#: An operator, and what takes less where it is enough.
-CHEAPER = {
-    "aten::sort": "where the largest are enough, `topk` takes less",
-    "aten::_linalg_svd": "where singular values are enough, `torch.linalg.svdvals` takes less, and "
-    "for the largest alone `torch.nn.utils.parametrizations.spectral_norm`",
-    "aten::linalg_inv_ex": "to multiply with an inverse, `torch.linalg.solve` takes less",
-    "aten::im2col": "to multiply patches with weights, `conv2d` takes less than `unfold`",
-}
 #: Weights of one input channel for each filter, of images with several: ``4x48x32x32 by 48x1x7x7``.
 #: The backward pass is told by its result: the same weights were used forward.
 _DEPTHWISE = re.compile(r"\d+x(?!1x)\d+x[\dx]+ by ((?!1x)\d+x1(?:x\d+){1,3})")

@@ -34,6 +34,8 @@ class Holding(FindingData):
     pinned: bool = False
     #: The function written in C that takes the time, as far as it is known.
     called: str = ""
+    #: The compiled frame between whose graphs it is, ``0/0``; or empty.
+    region: str = ""
     #: Whether results are copied to the host about as often as it holds the device up.
     results: bool = False
 
@@ -56,6 +58,11 @@ def _lock(data: Holding) -> str:
     return f"If it waits for a lock, {held}"
 
 
+def _may_be_anything(data: Holding) -> bool:
+    """Tell whether nothing is known of a line but whose it is."""
+    return data.work == Work.OWN and not data.region
+
+
 REMEDIES = (
     Remedy(
         id="on-results",
@@ -69,6 +76,16 @@ REMEDIES = (
         proof=_TUNING,
     ),
     Remedy(
+        id="before",
+        text="Compute it before the compiled function is called, with the batch, and give that "
+        "the result; or write it with tensors, which compile.",
+        code="ids = merge(batch)  # in the Dataset, or before the call\noutput = compiled(ids)",
+        when="Python runs between the graphs of a compiled function, and takes long",
+        applies=lambda data: bool(data.region) and data.called not in WAITS | {GARBAGE},
+        basis="untestable",
+        proof="it depends on what the line does",
+    ),
+    Remedy(
         id="workers",
         text=_workers,
         code="DataLoader(dataset, num_workers=4, collate_fn=prepare)",
@@ -77,7 +94,7 @@ REMEDIES = (
             data.called not in WAITS
             and (
                 data.work == Work.PREPARES
-                or (data.work == Work.OWN and bool(data.frame) and not data.called)
+                or (_may_be_anything(data) and bool(data.frame) and not data.called)
             )
         ),
         proof=_TUNING,
@@ -149,6 +166,7 @@ REMEDIES = (
             and data.called not in WAITS
             and data.work
             in ({*Work} - {Work.PREPARES} if data.on_cpu else {Work.OWN, Work.REPORTS})
+            and (data.work == Work.REPORTS or not data.region)
         ),
         basis="untestable",
         proof="it depends on what the line does",
@@ -160,7 +178,7 @@ REMEDIES = (
         applies=lambda data: (
             bool(data.frame)
             and data.on_cpu
-            and (data.called in WAITS or (data.work == Work.OWN and not data.called))
+            and (data.called in WAITS or (_may_be_anything(data) and not data.called))
         ),
         basis="untestable",
         proof="it depends on what the line does",

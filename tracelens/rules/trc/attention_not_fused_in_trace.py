@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.logs.chrome_trace import ModuleCall
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
@@ -19,6 +20,7 @@ __all__ = ["AttentionNotFusedInTrace"]
 MIN_SHARE = 0.05
 #: Fewer are a softmax between two layers, not attention.
 MIN_TIMES = 4
+_MODULE = "MultiheadAttention"
 
 
 class Parts(FindingData):
@@ -28,6 +30,8 @@ class Parts(FindingData):
     ms: float
     softmax_ms: float
     of_ms: float
+    #: Whether torch's own module of attention is called.
+    module: bool = False
 
 
 class AttentionNotFusedInTrace(Rule):
@@ -63,6 +67,16 @@ class AttentionNotFusedInTrace(Rule):
     Data = Parts
     remedies = (
         Remedy(
+            id="need-weights",
+            text="Ask `nn.MultiheadAttention` for the result alone: with the weights, which it "
+            "returns unless told otherwise, it cannot use the fused operator.",
+            code="y, _ = attention(x, x, x, need_weights=False)",
+            when="`nn.MultiheadAttention` is called",
+            applies=lambda data: data.module,
+            since="2.0",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.MultiheadAttention.html",
+        ),
+        Remedy(
             id="sdpa",
             text="Use the fused operator.",
             code="torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)",
@@ -74,7 +88,8 @@ class AttentionNotFusedInTrace(Rule):
             id="transformers",
             text="In transformers, choose it when the model is loaded.",
             code='AutoModel.from_pretrained(name, attn_implementation="sdpa")',
-            when="the model is of the transformers library",
+            when="the model may be of the transformers library",
+            applies=lambda data: not data.module,
             proof="https://huggingface.co/docs/transformers/attention_interface",
         ),
     )
@@ -86,6 +101,7 @@ class AttentionNotFusedInTrace(Rule):
         timelines: Table[Timeline],
         attention: Table[AttentionTime],
         kernels: Table[KernelTime],
+        modules: Table[ModuleCall],
     ) -> Iterator[Finding]:
         """Yield one finding per trace that spends much on attention in parts."""
         for row in attention:
@@ -99,7 +115,8 @@ class AttentionNotFusedInTrace(Rule):
                     kernel for kernel in kernels.within(source) if kernel.record.kind == "softmax"
                 ]
                 of = "the trace" if found.on_host else COMPUTING
-                yield self._finding(row, mine, whole, of=of)
+                own = any(m.record.module == _MODULE for m in modules.within(source))
+                yield self._finding(row, mine, whole, of=of, own=own)
 
     def _finding(
         self,
@@ -108,10 +125,11 @@ class AttentionNotFusedInTrace(Rule):
         whole: float,
         *,
         of: str,
+        own: bool,
     ) -> Finding:
         found = row.record
         share = min(1.0, found.ms / whole)
-        data = Parts(n=found.n, ms=found.ms, softmax_ms=found.softmax_ms, of_ms=whole)
+        data = Parts(n=found.n, ms=found.ms, softmax_ms=found.softmax_ms, of_ms=whole, module=own)
         return self.finding(
             "attention",
             title=f"unfused attention takes {percent(share)} of {of}",

@@ -9,7 +9,7 @@ from tracelens.evidence import Seen, Table
 from tracelens.logs.chrome_trace import BackwardNode, Operator, PythonFunction
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
-from tracelens.rules.trc._cheaper import CHEAPER, depthwise
+from tracelens.rules.trc._cheaper import depthwise
 from tracelens.rules.trc._launches import norms_one_by_one
 from tracelens.rules.trc._lines import MAX_SHARE, busiest, told
 from tracelens.rules.trc._small import MANY_READS, ONE_ELEMENT, small_operators
@@ -149,7 +149,7 @@ class DeviceBound(Rule):
                 _halves(works, source, ms),
                 told(busiest(frames, source, ms, most=MAX_SHARE), ms),
             ]
-            more.append(_again(host, ms))
+            more.append(_again(host, ms) if host < MIN_ALONE * ms else "")  # else it is TRC035's
             more.append(depthwise((r.record for r in works.within(source)), ms, MIN_ALONE))
             yield from self._on_cpu(run, rows, next(iter(named), ()), called, more)
         for view in views(windows, steps, timelines):
@@ -180,7 +180,7 @@ class DeviceBound(Rule):
         compiles = (whole.compile_ms or 0.0) > COMPILING * whole.ms
         if run.on_device or whole.launches or whole.unread or whole.ms < MIN_MS or compiles:
             return
-        rows = [(row.record.category, row.record.name, row.record.ms) for row in own]
+        rows = [(*_named(row.record), row.record.ms) for row in own]
         kinds = shares_of(rows, whole.ms)
         worked = min(1.0, sum(share for kind, share in kinds if kind not in NO_WORK))
         known = sum(share for kind, share in kinds if kind in TOLD)
@@ -264,6 +264,11 @@ class DeviceBound(Rule):
         )
 
 
+def _named(row: SelfTime) -> tuple[str, str]:
+    """Return the category and the name that a time of its own is told by."""
+    return ("python_function", "") if row.python else (row.category, row.name)
+
+
 def _small(whole: Window, own: list[Seen[SelfTime]], called: dict[str, int]) -> str:
     """Say so where operators are many and small, but where TRC002 tells of it."""
     small = small_operators(whole, own, called)
@@ -308,11 +313,7 @@ def _alone(whole: Window, own: list[Seen[SelfTime]], called: dict[str, int]) -> 
     if longest is None or longest.ms < MIN_ALONE * whole.ms:
         return ""
     times = plural(called[longest.name], "call")
-    cheaper = CHEAPER.get(longest.name, "")
-    return (
-        f"`{longest.name}` alone is {percent(longest.ms / whole.ms)} of the trace, in {times}"
-        f"{': ' if cheaper else ''}{cheaper}"
-    )
+    return f"`{longest.name}` alone is {percent(longest.ms / whole.ms)} of the trace, in {times}"
 
 
 def _updating(whole: Window) -> str:

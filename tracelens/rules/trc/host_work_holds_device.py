@@ -40,6 +40,8 @@ NOT_WORK = ("torch/profiler/", "torch/autograd/profiler", "threading.py(", "sele
 _OPERATOR = re.compile(r"\w::\w|Backward\d*$")
 #: How much more a function may take that is called before the first operator, too.
 BEFORE = 1.3
+#: How the calls of compiled frames are named.
+_REGION = "Torch-Compiled Region: "
 _COMPREHENSION = re.compile(r"<(?:\w+comp|genexpr|lambda)>$")
 #: Share of the idle time that one line explains.
 MAIN = 0.5
@@ -200,7 +202,10 @@ class HostWorkHoldsDevice(Rule):
         whole, inner = window.record.ms, longest.record
         share = ms / whole
         where = where_of(name) if "(" in name else None
+        region = inner.operator.removeprefix(_REGION) if _REGION in inner.operator else ""
         shown = f"`{where.function}`" if where is not None else f"`{name}`"
+        if region and where is None:
+            shown = f"Python beside the graphs of `{region}`"
         many = plural(pauses, "pause")
         there = (
             f" Longest in `{inner.frame}`, which it calls: {length(min(inner.ms, ms))}."
@@ -225,6 +230,7 @@ class HostWorkHoldsDevice(Rule):
             on_cpu=True,
             work=_work(name, "", inner.frame),
             called=inner.called if inner.ms >= MAIN * ms else "",
+            region=region,
         )
         return self.finding(
             where.function if where is not None else name,
@@ -233,7 +239,7 @@ class HostWorkHoldsDevice(Rule):
                 f"In {many} of 0.2 ms and more torch computes nothing, and the host is in "
                 f"{shown}: {length(ms)} of {length(whole)}.{there} {_doing(data)}"
             ),
-            severity=Severity.INFO,
+            severity=Severity.WARNING if region else Severity.INFO,
             confidence=Confidence.MEDIUM,
             count=pauses,
             where=where,
@@ -356,6 +362,11 @@ def _doing(data: Holding) -> str:
         return "Python looks there for objects that nothing refers to."
     if data.called in WAITS:
         return "It waits there for another thread."
+    if data.region:
+        return (
+            f"It runs beside the graphs of the compiled frame `{data.region}`, which ends a graph "
+            "for it: a graph break, or `torch.compiler.disable`."
+        )
     return "It waits there, for a lock, a file or another thread, or computes without torch."
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from statistics import fmean
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
@@ -106,7 +107,9 @@ class RecompileInsideWindow(Rule):
         """Yield one finding per trace that compiles after its first step."""
         for run in runs(windows, steps):
             within = list(phases.within(run.window.first.input))
-            late = [row for row in run.all_steps[1:] if (row.record.compile_ms or 0.0) >= MIN_MS]
+            late = [row for row in run.all_steps[1:] if _compiles(row)]
+            if late and all(map(_compiles, run.all_steps)):
+                late = list(run.all_steps)
             known = Compiled(frames, run.window.first.input)
             if late:
                 yield self._in_steps(run, late, within, known)
@@ -124,14 +127,16 @@ class RecompileInsideWindow(Rule):
         whole = sum(row.record.ms for row in run.all_steps)
         ids = list(dict.fromkeys(name for row in late for name in row.record.compiles))
         numbers = [f"#{row.record.number}" for row in late if row.record.number is not None]
-        usual = run.ms / run.n
+        after = ", after the first step" if len(late) < len(run.all_steps) else ""
+        others = [row.record.ms for row in run.all_steps if not _compiles(row)]
+        without = f" A step without takes {length(fmean(others))}." if others else ""
         data = Compiling(compile_ms=ms, of_ms=whole, compiles=tuple(ids), again=True)
         return self.finding(
             "steps",
             title=f"{len(late)} of {len(run.all_steps)} profiled steps compile",
             message=(
-                f"Compilation takes {length(ms)} in {_named('step', numbers)}, after the first step"
-                f"{_what(ids)}. A step without takes {length(usual)}."
+                f"Compilation takes {length(ms)} in {_named('step', numbers)}{after}"
+                f"{_what(ids)}.{without}"
             ),
             confidence=Confidence.HIGH,
             count=len(late),
@@ -173,6 +178,10 @@ class RecompileInsideWindow(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _compiles(row: Seen[Step]) -> bool:
+    return (row.record.compile_ms or 0.0) >= MIN_MS
 
 
 def _named(word: str, numbers: list[str]) -> str:

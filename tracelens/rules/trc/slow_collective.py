@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table
+from tracelens.logs.chrome_trace import PythonFunction
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, TraceHeader, Window
+from tracelens.traces.own_frames import mine
 from tracelens.traces.peaks import link
 from tracelens.traces.ranks import RankTime, missing
 from tracelens.traces.rows import CollectiveTime, Timeline
 from tracelens.traces.stragglers import Late, late
-from tracelens.traces.views import View, stories, views
+from tracelens.traces.views import View, stories, views, where_of
 from tracelens.words import length, percent, share_of
 
 __all__ = ["SlowCollective"]
@@ -37,6 +40,10 @@ MAX_QUOTED = NODE
 WAITS = 0.1
 
 
+#: What a rank does that others wait for; whether it has no device -> a verb.
+_APART = {True: "works", False: "is idle"}
+
+
 class Slow(FindingData):
     """How fast the slow collectives are, or how late ranks come to them."""
 
@@ -49,6 +56,8 @@ class Slow(FindingData):
     late_rank: int | None = None
     late_ms: float | None = None
     ranks: int = 1
+    #: The function in which that rank is meanwhile, and the others are not.
+    only: str = ""
 
 
 class SlowCollective(Rule):
@@ -105,12 +114,20 @@ class SlowCollective(Rule):
             applies=lambda data: data.ranks == 1,
         ),
         Remedy(
+            id="share",
+            text="What one rank does alone, all wait for: give each rank its part of it, and "
+            "reduce the results (a `DistributedSampler` for validation); or do it every N steps.",
+            basis="untestable",
+            proof="it depends on what the rank does",
+            applies=lambda data: bool(data.only),
+        ),
+        Remedy(
             id="late",
             text="Give the rank that comes last less to do, or find what holds it up: its batches, "
             "its samples' lengths, its host, its clock rate.",
             basis="untestable",
             proof="it needs the job",
-            applies=lambda data: data.late_ms is not None,
+            applies=lambda data: data.late_ms is not None and not data.only,
         ),
     )
 
@@ -131,11 +148,13 @@ class SlowCollective(Rule):
         collectives: Table[CollectiveTime],
         headers: Table[TraceHeader],
         ranks: Table[RankTime],
+        frames: Table[PythonFunction],
     ) -> Iterator[Finding]:
         """Yield what comes late, and one finding per trace whose large collectives are slow."""
         found = late(list(ranks))
         if found is not None:
-            yield self._late(found, missing([row.record for row in headers]))
+            line = _only_there(found, frames) if found.on_host else None
+            yield self._late(found, missing([row.record for row in headers]), line)
         for view in views(windows, steps, timelines):
             named = headers.within(view.source)
             device = next((name for row in named for name in row.record.devices if name), "")
@@ -206,9 +225,14 @@ class SlowCollective(Rule):
             data=data,
         )
 
-    def _late(self, found: Late, unread: str) -> Finding:
+    def _late(self, found: Late, unread: str, line: Seen[PythonFunction] | None) -> Finding:
         rank = found.rank.record.rank if found.rank else None
-        data = Slow(late_rank=rank, late_ms=found.ms, ranks=len(found.rows))
+        data = Slow(
+            late_rank=rank,
+            late_ms=found.ms,
+            ranks=len(found.rows),
+            only=line.record.function if line is not None else "",
+        )
         often = found.rank.record.last or 0 if found.rank else found.count
         title = f"ranks come late by turns: {length(found.ms)} of waiting"
         if rank is not None:
@@ -229,9 +253,15 @@ class SlowCollective(Rule):
             title = f"{waiting} for rank {rank}, {length(found.ms)} in all"
             met = (
                 f"The others are in collectives for {usual} with nothing computed meanwhile, "
-                f"rank {rank} for {own}. It is idle at least {length(found.ms)} longer than they, "
-                "so they wait for it."
+                f"rank {rank} for {own}. It {_APART[found.on_host]} at least {length(found.ms)} "
+                "longer than they, so they wait for it."
             )
+        there = (
+            f" `{line.record.function}`, {line.record.file}, line {line.record.line}, takes "
+            f"{length(line.ms)} there, and less or nothing on the others."
+            if line is not None
+            else ""
+        )
         clock = f" Clocks agree to {length(found.spread_ms)}." if found.spread_ms else ""
         shown = [found.rank] if found.rank else []
         others = [row for row in found.rows if row is not found.rank]
@@ -241,10 +271,11 @@ class SlowCollective(Rule):
         return self.finding(
             "late" if rank is not None else "turns",
             title=title,
-            message=(f"{met}{found.why}{clock}" + (f" {unread}." if unread else "")),
+            message=(f"{met}{found.why}{there}{clock}" + (f" {unread}." if unread else "")),
             severity=Severity.WARNING if rank is not None else Severity.INFO,
             confidence=Confidence.MEDIUM if unread else Confidence.HIGH,
             count=often,
+            where=where_of(str(line.record)) if line is not None else None,
             evidence=[row.quote(_came(row.record, found)) for row in shown[:MAX_QUOTED]],
             cost=Cost(
                 ms=found.ms,
@@ -255,6 +286,24 @@ class SlowCollective(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _only_there(found: Late, frames: Table[PythonFunction]) -> Seen[PythonFunction] | None:
+    """Return the innermost function that makes up for most of what a rank does longer."""
+    if found.rank is None:
+        return None
+    elsewhere: defaultdict[str, float] = defaultdict(float)
+    for rank in found.rows:
+        for row in frames.within(rank.first.input) if rank is not found.rank else ():
+            elsewhere[str(row.record)] = max(elsewhere[str(row.record)], row.ms)
+    rows = [
+        row
+        for row in frames.within(found.rank.first.input)
+        if row.ms - elsewhere[str(row.record)] >= found.ms / 2
+        and not row.record.function.startswith("<")
+        and mine([str(row.record)])
+    ]
+    return min(rows, key=lambda row: row.ms, default=None)
 
 
 def _waited(row: Seen[RankTime]) -> float:

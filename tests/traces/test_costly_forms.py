@@ -1,0 +1,134 @@
+"""Operators that have a cheaper form, and work that is no part of the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.traces.test_bounds import found
+from tests.traces.writing import Json, op, span
+
+
+def beside(name: str, us: float, more: str = "") -> list[Json]:
+    """Return twenty calls of an operator, each with as much else as makes up a millisecond."""
+    events = [op(f"aten::{name}", 1_000.0 * at, us) for at in range(20)]
+    events += [op(f"aten::mm{at % 5}", 1_000.0 * at + us, 1_000.0 - us) for at in range(20)]
+    events += [op(more, 20_000.0, 1.0)] if more else []
+    return sorted(events, key=lambda event: event["ts"])
+
+
+@pytest.mark.parametrize(
+    ("name", "us", "more", "hint"),
+    [
+        ("sort", 210.0, "", "scores.topk(k)"),
+        ("sort", 190.0, "", None),
+        ("sort", 210.0, "aten::quantile", None),
+        ("_linalg_svd", 210.0, "", "torch.linalg.svdvals(x)"),
+        ("_linalg_svd", 210.0, "aten::linalg_svdvals", None),  # it is what is advised
+        ("_linalg_svd", 210.0, "aten::linalg_pinv", None),
+        ("linalg_inv_ex", 210.0, "", "torch.cholesky_solve("),
+        ("im2col", 210.0, "", "conv2d(images, weight)"),
+        ("_upsample_bicubic2d_aa", 210.0, "", "images_uint8"),
+        ("upsample_bilinear2d", 210.0, "", None),  # a layer of a model
+        ("_weight_norm", 210.0, "", "remove_parametrizations"),
+        ("_weight_norm", 210.0, "MmBackward0", None),
+        ("pow", 210.0, "", None),
+    ],
+)
+def test_a_cheaper_form_is_told(
+    tmp_path: Path, name: str, us: float, more: str, hint: str | None
+) -> None:
+    finding = found(tmp_path, beside(name, us, more)).get("TRC035")
+    assert (finding is not None) is (hint is not None)
+    if finding is not None and hint is not None:
+        assert finding.cost is not None
+        assert finding.cost.share == pytest.approx(0.21, abs=0.005)
+        assert hint in (finding.advice[0].code or "")
+
+
+def test_an_operator_that_calls_itself_is_counted_once(tmp_path: Path) -> None:
+    events = beside("_upsample_bicubic2d_aa", 400.0)
+    events += [op("aten::_upsample_bicubic2d_aa", 1_000.0 * at + 1, 398.0) for at in range(20)]
+    events.sort(key=lambda event: (event["ts"], -event["dur"]))
+    cost = found(tmp_path, events)["TRC035"].cost
+    assert cost is not None
+    assert cost.share == pytest.approx(0.4, abs=0.01)
+
+
+def test_the_backward_pass_of_an_inverse_counts(tmp_path: Path) -> None:
+    """150 us forward and 150 backward of a millisecond."""
+    events = beside("linalg_inv_ex", 150.0)
+    events += [op("LinalgInvExBackward0", 1_000.0 * at + 200, 150.0) for at in range(20)]
+    events.sort(key=lambda event: (event["ts"], -event["dur"]))
+    cost = found(tmp_path, events)["TRC035"].cost
+    assert cost is not None
+    assert cost.share == pytest.approx(0.3, abs=0.01)
+
+
+def steps(
+    function: str, us: float, calls: int, *, inside: str = "aten::histc", share: float = 0.8
+) -> list[Json]:
+    """Return steps of 20 ms, in which a function is called, and operators have a share of it."""
+    events: list[Json] = []
+    for number in range(4):
+        at = 20_000.0 * number
+        events.append(span("user_annotation", f"ProfilerStep#{number}", at, 19_990.0))
+        for call in range(calls):
+            start = at + 10 + call * us / calls
+            frame = f"train.py(31): {function}"
+            events.append(span("python_function", frame, start, us / calls - 1))
+            events.append(op(inside, start + 1, share * us / calls))
+        events.append(op("aten::mm", at + us + 20, 19_900.0 - us))
+    return events
+
+
+@pytest.mark.parametrize(
+    ("function", "us", "calls", "advice"),
+    [
+        ("log_histograms", 5_000.0, 1, ["rarely"]),
+        ("log_histograms", 3_000.0, 1, None),
+        ("log_prob", 5_000.0, 1, None),  # a logarithm
+        ("save_for_backward", 5_000.0, 1, None),
+        ("random_affine", 5_000.0, 16, ["batch", "workers"]),
+        ("random_affine", 5_000.0, 1, ["workers"]),
+        ("preprocess", 5_000.0, 1, ["workers"]),
+        ("feature_extractor", 5_000.0, 1, None),  # it may be the model
+        ("forward", 5_000.0, 1, None),
+    ],
+)
+def test_a_function_beside_the_model_is_named(
+    tmp_path: Path, function: str, us: float, calls: int, advice: list[str] | None
+) -> None:
+    """A quarter of the time is worth a word, 15 % are not."""
+    finding = found(tmp_path, steps(function, us, calls), with_stack=1).get("TRC036")
+    assert (finding and [each.id for each in finding.advice]) == advice
+    if finding is not None:
+        assert finding.where is not None
+        assert (finding.where.file, finding.where.line) == ("train.py", 31)
+        assert finding.cost is not None
+        assert finding.cost.share == pytest.approx(0.25, abs=0.01)
+
+
+@pytest.mark.parametrize(("share", "code"), [(0.8, "TRC036"), (0.1, "TRC024")])
+def test_a_function_is_told_once(tmp_path: Path, share: float, code: str) -> None:
+    """Where hardly an operator runs in it, another rule tells of it."""
+    events = steps("save_model", 6_000.0, 1, share=share)
+    codes = {"TRC036", "TRC024"} & found(tmp_path, events, with_stack=1).keys()
+    assert codes == {code}
+
+
+@pytest.mark.parametrize("module", ["MultiheadAttention", "SelfAttention"])
+def test_torchs_own_attention_is_asked_for_no_weights(tmp_path: Path, module: str) -> None:
+    events: list[Json] = []
+    for at in range(5):
+        events.append(span("python_function", f"nn.Module: {module}_0", 4_000.0 * at, 3_900.0))
+        for number, name in enumerate(["aten::bmm", "aten::_softmax", "aten::bmm", "aten::mm"]):
+            events.append(op(name, 4_000.0 * at + 10 + 800 * number, 790.0))
+    advice = found(tmp_path, events, with_stack=1)["TRC025"].advice
+    own = module == "MultiheadAttention"
+    assert [each.id for each in advice] == [
+        *(["need-weights"] if own else []),
+        "sdpa",
+        *([] if own else ["transformers"]),
+    ]

@@ -1,0 +1,125 @@
+"""Operators of the CPU that have a cheaper form where it is enough: what TRC035 looks for."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from tracelens.remedies import Remedy
+from tracelens.report import FindingData
+
+__all__ = ["FORMS", "REMEDIES", "Costly", "Form"]
+
+_TUNING = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
+
+
+class Costly(FindingData):
+    """What takes the time, and by which of the forms it is known."""
+
+    form: str
+    operator: str
+    ms: float
+    of_ms: float
+
+
+class Form(NamedTuple):
+    """Operators and nodes of the backward pass that are parts of one thing; none inside another."""
+
+    id: str
+    names: re.Pattern[str]
+    #: What it is, before a verb in the singular.
+    what: str
+    #: Whether it is meant for inference alone.
+    evaluates: bool = False
+    #: Operators that are the cheaper form, or need all of it.
+    moot: frozenset[str] = frozenset()
+
+
+FORMS = (
+    Form(
+        "sort",
+        re.compile(r"aten::sort"),
+        "sorting",
+        moot=frozenset({"aten::quantile", "aten::nanquantile", "aten::unique_dim"}),
+    ),
+    Form(
+        "svd",
+        re.compile(r"aten::_linalg_svd|LinalgSvdBackward\d"),
+        "a singular value decomposition",
+        moot=frozenset({"aten::linalg_svdvals", "aten::linalg_pinv", "aten::pinverse"}),
+    ),
+    Form("inverse", re.compile(r"aten::linalg_inv_ex|LinalgInvExBackward\d"), "inverting a matrix"),
+    Form("unfold", re.compile(r"aten::(?:im2col|col2im)"), "unfolding images into patches"),
+    Form("resize", re.compile(r"aten::_upsample_bi(?:linear|cubic)2d_aa"), "resizing images"),
+    Form(
+        "weights",
+        re.compile(r"aten::_weight_norm"),
+        "normalizing weights that do not change",
+        evaluates=True,
+    ),
+)
+
+
+def _of(form: str, text: str, code: str, proof: str) -> Remedy:
+    return Remedy(
+        id=form,
+        text=text,
+        code=code,
+        when=next(known.what for known in FORMS if known.id == form) + " takes long",
+        applies=lambda data: data.form == form,
+        proof=proof,
+    )
+
+
+REMEDIES = (
+    _of(
+        "sort",
+        "Where the largest or the smallest are enough, take these alone.",
+        "values, at = scores.topk(k)",
+        "https://docs.pytorch.org/docs/stable/generated/torch.topk.html",
+    ),
+    _of(
+        "svd",
+        "Where singular values are enough, compute these alone; for the largest one, "
+        "`torch.nn.utils.parametrizations.spectral_norm` goes on from step to step.",
+        "values = torch.linalg.svdvals(x)",
+        "https://docs.pytorch.org/docs/stable/generated/torch.linalg.svdvals.html",
+    ),
+    _of(
+        "inverse",
+        "Solve instead of multiplying with an inverse. Of a symmetric positive matrix (a "
+        "covariance) one Cholesky factor gives the solution and the determinant, too.",
+        "factor = torch.linalg.cholesky(K); x = torch.cholesky_solve(y[:, None], factor)\n"
+        "logdet = 2 * factor.diagonal().log().sum()",
+        "https://docs.pytorch.org/docs/stable/generated/torch.linalg.inv.html",
+    ),
+    _of(
+        "unfold",
+        "To multiply patches with weights, convolve.",
+        "y = torch.nn.functional.conv2d(images, weight)",
+        "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.unfold.html",
+    ),
+    _of(
+        "resize",
+        "Resize images while they are uint8, before they are made float32, and where batches are "
+        "prepared: once for each image, in the workers of the DataLoader.",
+        'x = torch.nn.functional.interpolate(images_uint8, size=(224, 224), mode="bilinear", '
+        "antialias=True)",
+        _TUNING,
+    ),
+    _of(
+        "weights",
+        "Make plain weights of them once training is over.",
+        'torch.nn.utils.parametrize.remove_parametrizations(layer, "weight")  # each layer',
+        "https://docs.pytorch.org/docs/stable/generated/"
+        "torch.nn.utils.parametrize.remove_parametrizations.html",
+    ),
+    Remedy(
+        id="checkpoint",
+        text="Where memory allows, checkpoint fewer layers: every second one, or the largest.",
+        code="x = checkpoint(block, x, use_reentrant=False) if at % 2 else block(x)",
+        when="checkpointing computes much again",
+        applies=lambda data: data.form == "checkpoint",
+        proof="https://docs.pytorch.org/docs/stable/checkpoint.html",
+    ),
+)

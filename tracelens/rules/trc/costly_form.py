@@ -1,0 +1,159 @@
+"""TRC035 costly-form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tracelens.evidence import Seen, Table
+from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.logs.chrome_trace import BackwardNode, Operator, PythonFunction
+from tracelens.report import Confidence, Cost, Finding, Severity
+from tracelens.rules import Rule
+from tracelens.rules.trc._forms import FORMS, REMEDIES, Costly, Form
+from tracelens.rules.trc._lines import holding, told
+from tracelens.traces.measured import SelfTime, Step, Window
+from tracelens.traces.runs import COMPILING, Run, runs
+from tracelens.traces.span_rows import Recomputed
+from tracelens.traces.views import where_of
+from tracelens.words import length, percent, plural
+
+__all__ = ["CostlyForm"]
+
+#: Share of the trace from which on an operator is named, and milliseconds.
+MIN_SHARE = 0.2
+MIN_MS = 2.0
+MAX_QUOTED = 4
+
+
+class _Part(NamedTuple):
+    """An operator, and what it takes."""
+
+    row: Seen[Operator] | Seen[BackwardNode]
+    ms: float
+
+
+class CostlyForm(Rule):
+    """Much of the time is in operators that have a cheaper form, where that form is enough.
+
+    ## Why it matters
+    To sort all of a vocabulary costs more than to find its ten largest; to invert a matrix costs
+    more than to solve with it; to resize float32 images takes several times as long as uint8 ones.
+    Checkpointing computes in the backward pass what the forward pass has computed before.
+
+    ## What it looks like
+    An operator of the CPU with much of the time:
+
+        {"ph": "X", "cat": "cpu_op", "name": "aten::_linalg_svd", "ts": 100.0, "dur": 41000.0, "pid": 1, "tid": 1}
+
+    ## When it is harmless
+    Where all of the result is needed: every place of a sorted list, the inverse itself; and where
+    memory does not suffice without checkpoints. Below a fifth of the trace the rule keeps quiet.
+    Programs on the CPU are looked at.
+
+    ## What to do
+    Use the cheaper form, where it gives what the program needs.
+
+    ## How a live run confirms it
+    The program runs with the cheaper form, and its results are compared. Confirmed when the operator
+    is gone and a step gets faster.
+
+    ## See also
+    TRC030 for what else the CPU computes, TRC014 for copies, TRC033 for float64.
+    """  # noqa: E501 -- the excerpt is an event of a trace
+
+    code = "TRC035"
+    name = "costly-form"
+    severity = Severity.INFO
+    unconfirmable = IN_THE_PROGRAM
+    Data = Costly
+    remedies = REMEDIES
+
+    def check(
+        self,
+        windows: Table[Window],
+        *,
+        steps: Table[Step],
+        operators: Table[Operator],
+        nodes: Table[BackwardNode],
+        again: Table[Recomputed],
+        frames: Table[PythonFunction],
+        own: Table[SelfTime],
+    ) -> Iterator[Finding]:
+        """Yield one finding per form that takes much of a trace of the CPU."""
+        for run in runs(windows, steps):
+            whole, source = run.window.record, run.window.first.input
+            compiles = (whole.compile_ms or 0.0) > COMPILING * whole.ms
+            if run.on_device or whole.launches or whole.unread or compiles:
+                continue
+            least = max(MIN_MS, MIN_SHARE * whole.ms)
+            trained = [row for row in nodes.within(source) if not row.record.evaluated]
+            called = [*operators.within(source), *trained]
+            known = {str(row.record) for row in called}
+            alone = {row.record.name: row.record.ms for row in own.within(source)}
+            for form in FORMS:
+                rows = [row for row in called if form.names.fullmatch(str(row.record))]
+                parts = [_Part(row, _taken(row, alone)) for row in rows]
+                ms = sum(part.ms for part in parts)
+                moot = (form.evaluates and trained) or not form.moot.isdisjoint(known)
+                if ms >= least and not moot:
+                    line = holding(frames, source, whole.ms, ms)
+                    yield self._finding(run, form, parts, line)
+            for row in again.within(source):
+                if row.record.host_ms >= least:
+                    yield self._again(run, row)
+
+    def _finding(
+        self, run: Run, form: Form, parts: list[_Part], line: Seen[PythonFunction] | None
+    ) -> Finding:
+        whole = run.window.record.ms
+        parts = sorted(parts, key=lambda part: -part.ms)
+        ms = min(whole, sum(part.ms for part in parts))
+        calls = sum(part.row.count for part in parts)
+        names = ", ".join(f"`{part.row.record}` {length(part.ms)}" for part in parts[:MAX_QUOTED])
+        where = f" {told(line, whole)}." if line is not None else ""
+        data = Costly(form=form.id, operator=str(parts[0].row.record), ms=ms, of_ms=whole)
+        return self.finding(
+            form.id,
+            title=f"{form.what} takes {percent(ms / whole)} of the trace",
+            message=f"{names} in {plural(calls, 'call')}, of {length(whole)}.{where}",
+            where=where_of(str(line.record)) if line is not None else None,
+            confidence=Confidence.MEDIUM,
+            count=calls,
+            evidence=[
+                part.row.quote(f"{plural(part.row.count, 'call')}, {length(part.ms)} in all")
+                for part in parts[:MAX_QUOTED]
+            ],
+            cost=_cost(ms, whole),
+            advice=self.advise(data),
+            data=data,
+        )
+
+    def _again(self, run: Run, row: Seen[Recomputed]) -> Finding:
+        whole = run.window.record.ms
+        ms = min(whole, row.record.host_ms)
+        data = Costly(form="checkpoint", operator="", ms=ms, of_ms=whole)
+        return self.finding(
+            "checkpoint",
+            title=f"checkpointing computes again for {percent(ms / whole)} of the trace",
+            message=(
+                f"In the backward pass {plural(row.record.calls, 'operator')} of the forward pass "
+                f"run a second time: {length(ms)} of {length(whole)}. It saves memory, not time."
+            ),
+            confidence=Confidence.HIGH,
+            count=row.record.calls,
+            evidence=[row.quote(f"the first of {row.record.calls}")],
+            cost=_cost(ms, whole),
+            advice=self.advise(data),
+            data=data,
+        )
+
+
+def _taken(row: Seen[Operator] | Seen[BackwardNode], alone: dict[str, float]) -> float:
+    """Return what an operator takes: its own time, where it calls hardly anything but itself."""
+    own = alone.get(str(row.record), 0.0)
+    return own if own >= row.ms / 3 else row.ms
+
+
+def _cost(ms: float, whole: float) -> Cost:
+    return Cost(ms=ms, share=ms / whole, basis="upper_bound", of="the trace")

@@ -1,0 +1,182 @@
+"""TRC036 work-beside-model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tracelens.evidence import Seen, Table
+from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.logs.chrome_trace import PythonFunction
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
+from tracelens.rules import Rule
+from tracelens.traces.host_work import Work, work_of
+from tracelens.traces.measured import Step, Window
+from tracelens.traces.own_frames import mine
+from tracelens.traces.rows import BetweenOperators
+from tracelens.traces.runs import COMPILING, Run, runs
+from tracelens.traces.views import where_of
+from tracelens.words import length, percent, plural
+
+__all__ = ["WorkBesideModel"]
+
+#: Share of the trace that the function takes at least and at most, and milliseconds.
+MIN_SHARE = 0.2
+MAX_SHARE = 0.95
+MIN_MS = 5.0
+#: Calls for each step from which on they are of single samples.
+SINGLE = 8
+#: Share of the function in which no operator runs from which on it is TRC024's.
+ELSEWHERE = 0.5
+#: Features are what models extract, too.
+_MODEL = re.compile(r"extract")
+_DOES = {
+    Work.PREPARES: "prepares data",
+    Work.REPORTS: "reports or saves",
+}
+
+
+class Beside(FindingData):
+    """A function that is no part of the model."""
+
+    function: str
+    work: Work
+    ms: float
+    of_ms: float
+    calls: int
+    #: Whether it is called for each sample.
+    single: bool
+
+
+class WorkBesideModel(Rule):
+    """Much of the time of the steps is work beside the model: data is prepared, something logged.
+
+    ## Why it matters
+    Augmentation, preprocessing, histograms of gradients and images for a dashboard are computed by
+    the same operators as the model is, and wait for each other with it. None of it has to.
+
+    ## What it looks like
+    A function of the program with such a name and much of the time:
+
+        {"ph": "X", "cat": "python_function", "name": "train.py(31): log_histograms", "ts": 150.0, "dur": 7000.0, "pid": 1, "tid": 1}
+
+    ## When it is harmless
+    Where it is what the program is for, or happens in few steps. The name of the function tells what
+    it does. Below a fifth of the trace it is not named; functions that compute without operators are
+    TRC024's, and the ``DataLoader`` is TRC013's. Programs on the CPU, recorded with stacks, are
+    looked at.
+
+    ## What to do
+    Prepare data in the workers of the ``DataLoader``, whole batches at once; report every N steps.
+
+    ## How a live run confirms it
+    The program runs without it. Confirmed when a step gets shorter by as much.
+
+    ## See also
+    TRC013 for the loader, TRC024 for Python between operators.
+    """  # noqa: E501 -- the excerpt is an event of a trace
+
+    code = "TRC036"
+    name = "work-beside-model"
+    severity = Severity.INFO
+    unconfirmable = IN_THE_PROGRAM
+    Data = Beside
+    remedies = (
+        Remedy(
+            id="batch",
+            text="Prepare a whole batch at once, not each of its samples: operators take tensors "
+            "with one more side.",
+            when="data is prepared, sample by sample",
+            applies=lambda data: data.work == Work.PREPARES and data.single,
+            basis="untestable",
+            proof="it depends on the function",
+        ),
+        Remedy(
+            id="workers",
+            text="Move it to the workers of the DataLoader: they prepare the next batch meanwhile.",
+            code="DataLoader(dataset, num_workers=4, collate_fn=prepare)",
+            when="data is prepared",
+            applies=lambda data: data.work == Work.PREPARES,
+            proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        ),
+        Remedy(
+            id="rarely",
+            text="Do it every N steps.",
+            code="if step % 100 == 0: report()",
+            when="something is reported or saved",
+            applies=lambda data: data.work == Work.REPORTS,
+            basis="untestable",
+            proof="it depends on the function",
+        ),
+    )
+
+    def check(
+        self,
+        windows: Table[Window],
+        *,
+        steps: Table[Step],
+        frames: Table[PythonFunction],
+        between: Table[BetweenOperators],
+    ) -> Iterator[Finding]:
+        """Yield one finding per trace of the CPU, for the function with most of the time."""
+        for run in runs(windows, steps):
+            whole, source = run.window.record, run.window.first.input
+            compiles = (whole.compile_ms or 0.0) > COMPILING * whole.ms
+            if run.on_device or whole.launches or whole.unread or compiles:
+                continue
+            least = max(MIN_MS, MIN_SHARE * whole.ms)
+            rows = [
+                row
+                for row in frames.within(source)
+                if least <= row.ms <= MAX_SHARE * whole.ms and mine([str(row.record)])
+            ]
+            rows = [row for row in rows if _work(row.record, whole) in _DOES]
+            most = max(rows, key=lambda row: row.ms, default=None)
+            pauses = [row.record for row in between.within(source)]
+            if most is not None and _without(most.record, pauses) < ELSEWHERE * most.ms:
+                yield self._finding(run, most)
+
+    def _finding(self, run: Run, row: Seen[PythonFunction]) -> Finding:
+        whole, name = run.window.record.ms, row.record.function
+        work, share = _work(row.record, run.window.record), row.ms / whole
+        each = row.count / max(1, len(run.all_steps))
+        data = Beside(
+            function=name,
+            work=work,
+            ms=row.ms,
+            of_ms=whole,
+            calls=row.count,
+            single=bool(run.all_steps) and each >= SINGLE,
+        )
+        times = plural(row.count, "call")
+        return self.finding(
+            name,
+            title=f"`{name}` {_DOES[work]} for {percent(share)} of the trace",
+            message=(
+                f"{times} of `{name}`, {row.record.file}, line {row.record.line}, take "
+                f"{length(row.ms)} of {length(whole)}, with all that it calls."
+                + (f" It is called {each:,.0f} times in each step." if data.single else "")
+            ),
+            where=where_of(str(row.record)),
+            confidence=Confidence.MEDIUM,
+            count=row.count,
+            evidence=[row.quote(f"{times}, {length(row.ms)} in all")],
+            cost=Cost(ms=row.ms, share=share, basis="upper_bound", of="the trace"),
+            advice=self.advise(data),
+            data=data,
+        )
+
+
+def _work(function: PythonFunction, whole: Window) -> Work:
+    """Return what a function does, by its name alone; what a loader does is told elsewhere."""
+    if _MODEL.search(function.function):
+        return Work.OWN
+    work = work_of(f"program.py(1): {function.function}", "")
+    loads = (whole.loading_ms or 0.0) >= MIN_SHARE * whole.ms
+    return Work.OWN if work == Work.PREPARES and loads else work
+
+
+def _without(function: PythonFunction, pauses: list[BetweenOperators]) -> float:
+    """Return for how long it runs no operator."""
+    return sum(row.ms for row in pauses if row.user_frame == str(function))
