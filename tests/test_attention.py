@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tracelens.engine import select_rules
+from tracelens.evidence import Evidence
 from tracelens.evidence.tables import Place, Seen
 from tracelens.inductor.attention import Unfused, fused_calls, unfused_attention
 from tracelens.inductor.attention_causes import FUSED, Cause, by_module, cause_of, folded, reason
+from tracelens.inductor.attention_chain import plain_attention
 from tracelens.inductor.attention_options import OPTIONS, in_library
+from tracelens.inductor.origins import Lines
+from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.output_code import OutputCode, OutputModule
 
 ROWS = """\
@@ -49,6 +53,7 @@ extern "C" void kernel(const float* in_ptr0, float* out_ptr0)
         "cpp_fused__softmax_div_mul_tanh_11": "exp(0)",
         "cpp_fused_mul_13": "exp(0)",
         "cpp_fused_clone_14": "COPY",
+        "cpp_fused_div_exp_max_sub_sum_15": "exp(0)",
     }.items()
 ).replace("tmp1 = COPY", "tmp0 = loadu(in_ptr0)")
 
@@ -94,6 +99,15 @@ def test_a_softmax_between_two_products_is_attention() -> None:
     (one,) = found(FIRST, "cpp_fused__softmax_mul_0(buf0, buf1)", LAST, "return (buf2, )")
     assert one.scores.size == (8, 64, 64)
     assert (one.is_decomposed, one.has_dropout, one.is_shared) == (False, False, False)
+
+
+def test_a_softmax_that_is_written_out_is_told_by_its_traced_graph_alone() -> None:
+    """Without the graph, an exponential over its sum may be anything."""
+    lines = (FIRST, "cpp_fused_div_exp_max_sub_sum_15(buf0, buf1)", LAST, "return (buf2, )")
+    (one,) = found(*lines)
+    assert one.is_by_hand
+    graphs = Lines(Evidence().table(FxGraph))
+    assert list(plain_attention(module(*lines), graphs)) == []
 
 
 def test_weights_that_are_normalized_once_more_are_no_attention() -> None:

@@ -104,6 +104,79 @@ def test_nothing_else_is_plain_attention(lines: tuple[str, ...], why: str) -> No
     assert plain(*lines) is False, why
 
 
+BY_HAND = (
+    "top = a.max(-1, keepdim = True)",
+    "best = top[0]",
+    "c = a - best",
+    "e = c.exp()",
+    "total = e.sum(-1, keepdim = True)",
+    "w = e / total",
+)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("a = s * 0.125", *BY_HAND),
+        ("b = s * 0.125", "a = b.masked_fill(bias, -inf)", *BY_HAND),
+        ("a = s * 0.125", "fill_ = a.masked_fill_(bias, -inf)", *BY_HAND),
+        ("a = s * 0.125", "fill_ = a.masked_fill_(bias, -inf)", SOFTMAX),
+        (
+            "a = s * 0.125",
+            "b = torch.amax(a, dim = -1, keepdim = True)",
+            "top = b.detach()",
+            "c = a - top",
+            "e = torch.exp(c)",
+            "total = torch.sum(e, dim = -1, keepdim = True)",
+            "w = torch.div(e, total)",
+        ),
+        ("a = s * 0.125", "e = a.exp()", *BY_HAND[4:]),
+    ],
+)
+def test_a_softmax_may_be_written_out_and_a_mask_be_filled_in_place(lines: tuple[str, ...]) -> None:
+    assert plain(*lines) is True
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        (
+            ("e = s.exp()", "total = e.sum(-2, keepdim = True)", "w = e / total"),
+            "another dimension",
+        ),
+        (
+            ("e = s.exp()", "t = e.sum(-1, keepdim = True)", "total = t + 1", "w = e / total"),
+            "sink",
+        ),
+        (
+            ("e = s.exp()", "m = e * bias", "total = m.sum(-1, keepdim = True)", "w = m / total"),
+            "m",
+        ),
+        (
+            ("e = s.exp()", "m = e * bias", "total = m.sum(-1, keepdim = True)", "w = e / total"),
+            "m",
+        ),
+        (("a = s * 0.5", *BY_HAND[:2], "c = s - best", *BY_HAND[3:]), "the maximum of another"),
+        (("a = s * 0.5", *BY_HAND, "lse = total.log()"), "a sum that is needed"),
+        (("w = s.softmax(-1)", "g = w.mul_(bias)"), "gates in place"),
+    ],
+)
+def test_what_only_looks_like_a_softmax_that_is_written_out(
+    lines: tuple[str, ...], why: str
+) -> None:
+    assert plain(*lines) is not True, why
+
+
+def test_of_several_products_in_a_comment_the_last_is_the_call() -> None:
+    found = chain(
+        graph("x = q @ k", "s = x @ k", "a = s.relu()", "w = a.softmax(-1)", "y = w @ v"),
+        Origin(nodes=("x", "s")),
+        Origin(nodes=("w", "y")),
+    )
+    assert found is not None
+    assert not found.is_plain
+
+
 def test_scores_that_something_else_needs_cannot_be_left_out() -> None:
     assert plain("a = s * 0.125", SOFTMAX) is True
     assert plain("a = s * 0.125", SOFTMAX, result="y, a") is False

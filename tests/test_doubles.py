@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from tracelens import analyze
 from tracelens.evidence.tables import Place, Seen
 from tracelens.inductor.doubles import Doubles, doubles
 from tracelens.logs.graph_code import FxGraph, GraphCode
 
+HERE = Path(__file__).parents[1] / "fixtures" / "rules" / "IND028-double-precision"
 HEAD = """\
 TRACED GRAPH
  ===== __compiled_fn_1 =====
@@ -138,3 +142,12 @@ def test_solvers_of_numpy_need_the_digits() -> None:
     for name in ("solve", "inv", "cholesky_2", "eigh"):
         solved = typed("y", f"torch__dynamo_utils_wrapped_{name}(a)")
         assert found(product, solved, x="f64") is None
+
+
+def test_what_makes_float64_of_its_data_comes_before_what_is_given_more(tmp_path: Path) -> None:
+    both = (HERE / "fires-data.log", HERE / "fires-kernel.log")
+    log = tmp_path / "run.log"
+    log.write_text("".join(path.read_text() for path in both))
+    (finding,) = [one for one in analyze(str(log)).findings if one.code == "IND028"]
+    assert finding.severity == "warning"
+    assert finding.data["is_converted"]

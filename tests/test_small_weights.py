@@ -59,3 +59,18 @@ def test_float32_weights_that_the_first_cache_holds_are_not_worth_packing(
     )
     (found,) = (one for one in analyze(str(log)).findings if one.code == "IND004")
     assert (found.severity is not Severity.NONE) is told
+
+
+def test_a_weight_that_several_calls_share_is_counted_once(tmp_path: Path) -> None:
+    """Two calls with one weight of 640 KiB are below a mebibyte, and no warning."""
+    lines = LAYER.format(size=2560, dtype="float32").splitlines()
+    call = next(line for line in lines if "addmm" in line)
+    allocation = next(line for line in lines if "buf0 = " in line)
+    again = [line.replace("buf0", "buf1") for line in (allocation, call)]
+    at = lines.index(call) + 1
+    log = tmp_path / "run.log"
+    log.write_text("".join(f"{PREFIX}{x}\n" for x in (*lines[:at], *again, *lines[at:])))
+    (found,) = (one for one in analyze(str(log)).findings if one.code == "IND004")
+    assert found.data["products"] == 2
+    assert found.data["bytes"] == 2560 * 64 * 4
+    assert found.severity is Severity.INFO

@@ -24,6 +24,9 @@ _ANY_PRODUCT = {*_PRODUCTS, "mm", "addmm", "_linear_pointwise", "_mkl_linear"}
 #: that. A softmax's own sum has no name.
 _AGAIN = re.compile(r"linalg_vector_norm|(?:^|_)sum(?:_|$)")
 
+#: What a softmax that is written out leaves of itself in a kernel's name.
+_BY_HAND = frozenset({"exp", "sum"})
+
 
 class Unfused(msgspec.Struct, frozen=True):
     """A product, a softmax of its result, and a product of that."""
@@ -54,6 +57,11 @@ class Unfused(msgspec.Struct, frozen=True):
         ``_safe_softmax`` is in nothing else (torch 2.5 and later).
         """
         return "safe_softmax" in self.kernel.fused
+
+    @property
+    def is_by_hand(self) -> bool:
+        """Whether the program may write the softmax out; only its traced graph tells."""
+        return "softmax" not in self.kernel.fused
 
     @property
     def dimensions(self) -> int | None:
@@ -197,8 +205,10 @@ def _mixes(module: OutputModule, step: Step) -> bool:
 
 def _softmax(module: OutputModule, step: Step) -> KernelDef | None:
     kernel = module.kernels.get(step.code.kernel) if isinstance(step.code, KernelCall) else None
-    if kernel is None or kernel.is_template or "softmax" not in kernel.fused:
+    if kernel is None or kernel.is_template:
         return None
+    if "softmax" not in kernel.fused:
+        return kernel if set(kernel.fused.split("_")) >= _BY_HAND else None
     other = ("log_softmax", "softmax_backward")
     if any(word in kernel.fused for word in other) or _AGAIN.search(kernel.fused):
         return None

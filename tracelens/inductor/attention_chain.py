@@ -16,7 +16,9 @@ import msgspec
 from tracelens.evidence.tables import Seen
 from tracelens.inductor.attention import Unfused, is_nothing_else, unfused_attention
 from tracelens.inductor.in_place import changes_in_place
+from tracelens.inductor.nodes import SOFTMAX, name, operands, renamed, words
 from tracelens.inductor.origins import Lines, is_product
+from tracelens.inductor.written_softmax import written_softmax
 from tracelens.logs._statements import Origin as Nodes
 from tracelens.logs.output_code import OutputModule
 
@@ -26,19 +28,15 @@ if TYPE_CHECKING:  # a log without such graphs does without their models
 __all__ = ["Chain", "chain", "plain_attention"]
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
-#: ``scores * 0.125``
-_BINARY = re.compile(r"([\w.+-]{1,200}) ([-+*/]) ([\w.+-]{1,200})\Z")
 #: Operators that leave each element as it is.
 _FORMS = frozenset(
     {"bfloat16", "clone", "contiguous", "expand", "flatten", "float", "half", "permute", "reshape"}
     | {"squeeze", "swapaxes", "to", "transpose", "type", "type_as", "unflatten", "unsqueeze"}
     | {"view", "view_as"}
 )
-_SIGNS = {"+": "add", "-": "sub", "*": "mul", "/": "div"}
 #: What may be done to scores, beside ``where``; tanh caps them, which is a cause of its own.
 _TO_SCORES = frozenset({"masked_fill", "sub", "tanh"})
 _TO_WEIGHTS = frozenset({"dropout", "nan_to_num"})
-_SOFTMAX = frozenset({"softmax", "_softmax"})
 #: Relatives of it, which no fused kernel computes: with noise, or a logarithm.
 _OTHERS = frozenset({"gumbel_softmax", "log_softmax", "softmin"})
 #: The sizes of what einsum reads and writes: ``'bhij,hg->bgij'``.
@@ -63,7 +61,7 @@ def plain_attention(seen: Seen[OutputModule], lines: Lines) -> Iterator[Unfused]
         graphs = lines.traced(seen)
         held = (chain(graph, one.first.comment, one.last.comment) for graph in graphs)
         found = next((each for each in held if each), None)
-        if found is None and is_nothing_else(one):
+        if found is None and not one.is_by_hand and is_nothing_else(one):
             yield one
         elif found is not None and found.is_plain:
             yield msgspec.structs.replace(one, has_tensor_scale=found.has_tensor_scale)
@@ -77,29 +75,30 @@ def chain(graph: FxGraph, first: Nodes | None, last: Nodes | None) -> Chain | No
         first: What the comment above the product of queries and keys names.
         last: ... and the one above the product with the values.
     """
-    calls = [node for node in graph.nodes if not node.is_symbol]
+    calls = renamed([node for node in graph.nodes if not node.is_symbol])
     begin, end = _product(calls, first), _product(calls, last)
     inner = [] if begin is None or end is None else _between(calls, begin, end)
-    softmax = [node for node in inner if _name(node) in _SOFTMAX]
-    if any(_name(node) in _OTHERS for node in inner):
+    softmax = [node for node in inner if name(node) in SOFTMAX] or written_softmax(inner)
+    if any(name(node) in _OTHERS for node in inner):
         return Chain(is_plain=False)
     if begin is None or not softmax:
         return None
-    if len(softmax) > 1 or _mixes_heads(begin):
+    if sum(name(node) in SOFTMAX for node in softmax) > 1 or _mixes_heads(begin):
         return Chain(is_plain=False)
-    at = inner.index(softmax[0])
-    before = [begin, *inner[:at]]
+    at = inner.index(softmax[-1])
+    to_scores = [node for node in inner[:at] if node not in softmax]
+    before = [begin, *to_scores]
     given = {one.input: one.type for one in graph.inputs}
     named = {node.label: given.get(node.expression, node.type) for node in calls}
     walk = _Walk(before, inner, given | named)
     others = [node for node in calls if node not in inner and node is not end]
     needed = set(_WORD.findall(graph.body.rpartition("return ")[2]))
-    needed.update(name for node in others for name in _words(node))
+    needed.update(word for node in others for word in words(node))
     changed = changes_in_place(graph.body, others)
     plain = (
-        all(map(walk.is_of_scores, inner[:at]))
+        all(map(walk.is_of_scores, to_scores))
         and all(map(walk.is_of_weights, inner[at + 1 :]))
-        and needed.isdisjoint(node.label for node in before)
+        and needed.isdisjoint(node.label for node in (*before, *softmax[:-1]))
         and changed.keys().isdisjoint(node.label for node in inner)
     )
     return Chain(is_plain=plain, has_tensor_scale=walk.has_tensor_scale)
@@ -116,27 +115,27 @@ class _Walk:
 
     def is_of_scores(self, node: Node) -> bool:
         """Whether fused attention does the same to its scores."""
-        name, given = _name(node), _operands(node)
+        called, given = name(node), operands(node)
         own = [at for at, one in enumerate(given) if one in self._own]
         if len(own) != 1:
             return False
         others = [one for at, one in enumerate(given[:3]) if at not in own]
-        if name in {"add", "where"}:
-            return name == "add" or (own != [0] and all(map(self._is_number, others[1:])))
-        if name in {"mul", "div", "true_divide"}:
-            is_left = own == [0] or name == "mul"
+        if called in {"add", "where"}:
+            return called == "add" or (own != [0] and all(map(self._is_number, others[1:])))
+        if called in {"mul", "div", "true_divide"}:
+            is_left = own == [0] or called == "mul"
             return is_left and all(map(self._is_scale, others))
-        if name == "masked_fill":
+        if called == "masked_fill":
             self._masks.update(others[:1])
-        return own == [0] and name in _TO_SCORES | _FORMS
+        return own == [0] and called in _TO_SCORES | _FORMS
 
     def is_of_weights(self, node: Node) -> bool:
         """Whether fused attention does the same to its weights."""
-        name, given = _name(node), _operands(node)
+        called, given = name(node), operands(node)
         own = [at for at, one in enumerate(given) if one in self._own]
-        if name == "masked_fill" and given[2:] in (["0"], ["0.0"]):
+        if called == "masked_fill" and given[2:] in (["0"], ["0.0"]):
             return own == [0] and given[1] in self._masks
-        return own == [0] and name in _TO_WEIGHTS | _FORMS
+        return own == [0] and called in _TO_WEIGHTS | _FORMS
 
     def _is_number(self, operand: str) -> bool:
         return not set(self._shape(operand) or ()) - {1}
@@ -155,10 +154,10 @@ class _Walk:
 
 
 def _product(calls: Sequence[Node], named: Nodes | None) -> Node | None:
-    """Return the one product of matrices among the nodes that a comment names."""
+    """Return the product that a comment is about: the last one, after those it is made of."""
     names = set(named.nodes) if named is not None else set()
     found = [node for node in calls if node.label in names and is_product(node)]
-    return found[0] if len(found) == 1 else None
+    return found[-1] if found else None
 
 
 def _between(calls: Sequence[Node], begin: Node, end: Node) -> list[Node]:
@@ -166,16 +165,16 @@ def _between(calls: Sequence[Node], begin: Node, end: Node) -> list[Node]:
     after = {begin.label}
     reached: list[Node] = []
     for node in calls:
-        if not after.isdisjoint(_words(node)):
+        if not after.isdisjoint(words(node)):
             after.add(node.label)
             reached.append(node)
         if node is end:
             break
-    needed = _words(end)
+    needed = words(end)
     found: list[Node] = []
     for node in reversed(reached):
         if node is not end and node.label in needed:
-            needed |= _words(node)
+            needed |= words(node)
             found.append(node)
     return found[::-1]
 
@@ -187,27 +186,3 @@ def _mixes_heads(product: Node) -> bool:
         return False
     rows = set(found[3][-2:])
     return any(rows <= set(one) for one in (found[1], found[2]))
-
-
-def _name(node: Node) -> str:
-    """Return the operator: the end of what is called, without the ``_`` of one in place."""
-    if node.target:
-        name = node.target.rpartition(".")[2]
-        return name if name in _SOFTMAX else name.rstrip("_")
-    found = _BINARY.match(node.expression)
-    return _SIGNS[found[2]] if found else ""
-
-
-def _operands(node: Node) -> list[str]:
-    """Return the operands of a call in order, with the tensor whose method it is."""
-    found = _BINARY.match(node.expression)
-    if found:
-        return [found[1], found[3]]
-    owner = node.target.rpartition(".")[0]
-    given = [part.strip() for part in node.arguments.strip("()").split(",") if part.strip()]
-    return given if not owner or owner.startswith("torch") else [owner, *given]
-
-
-def _words(node: Node) -> set[str]:
-    owner = node.target.partition(".")[0]
-    return set(_WORD.findall(f"{owner} {node.arguments} {node.expression}"))

@@ -177,7 +177,7 @@ class CpuInferenceNotFrozen(Rule):
         count = len({id(product.seen) for product in found})
         found = heaviest(found, lambda product: id(product.seen), lambda product: product.bytes)
         found.sort(key=lambda product: -product.bytes)
-        total = sum(product.bytes for product in found)
+        total = sum({product.weight.name: product.bytes for product in found}.values())
         arm = is_arm(isas) and any(p.weight.dtype == "bfloat16" for p in found)
         ops = Counter(product.call.op == "convolution" for product in found)
         data = self.Data.of(
