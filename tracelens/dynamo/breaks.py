@@ -175,8 +175,9 @@ def sites(
 
     Those of the first call, ``setup``, are left out: GBR021 tells about them. The warning that
     announces ``Tensor.item()`` and the record of the same break are one. Torch 2.4 does not say
-    where the announced break is; it is left out where other breaks of its kind are. A record
-    without a stack at a line of torch's polyfills belongs to the last that had one.
+    where the announced break is; it is left out where other breaks of its kind are. What breaks at
+    torch's own call of a module is told apart by the line that calls it. A record without a stack
+    at a line of torch's polyfills belongs to the last that had one.
     """
     wanted = frozenset(families)
     passing = {(seen.record.file, seen.record.line, seen.record.family) for seen in setup}
@@ -192,7 +193,8 @@ def sites(
         key: tuple[object, ...] = (record.file, record.line, record.family)
         if record.skips_frame:
             given_up.setdefault((record.file, record.line), set()).add(record.family)
-        if _POLYFILLS in record.file:
+        forwarded = bool(record.stack) and user_code.forwards(record.stack[-1])
+        if forwarded or _POLYFILLS in record.file:
             if line := user_code.best(record.stack):
                 made[record.line] = key = (*key, line.file, line.line)
             elif record.duplicate:

@@ -17,6 +17,7 @@ __all__ = [
     "best",
     "caller",
     "distance",
+    "forwards",
     "is_helper",
     "is_torch_wrapper",
     "located",
@@ -65,6 +66,12 @@ TORCH_DIRECTORIES = (
     "optim/",
     "overrides.py",
 )
+#: What of them stands below ``torch/`` in a checkout of its source, and in nobody's program.
+CHECKED_OUT = tuple(
+    f"/torch/{name}"
+    for name in (*TORCH_DIRECTORIES, "nn/modules/", "nn/parallel/")
+    if name.startswith(("_", "nn/m", "nn/p"))
+)
 
 
 def distance(file: str, function: str = "") -> int:
@@ -75,13 +82,19 @@ def distance(file: str, function: str = "") -> int:
         return 3
     if "tracelens_injected/" in path:  # the wrapper in which a recording times calls
         return 3
-    if (packaged or path).startswith("torch/") or path.startswith(TORCH_DIRECTORIES):
+    of_torch = (packaged or path).startswith("torch/") or path.startswith(TORCH_DIRECTORIES)
+    if of_torch or any(name in path for name in CHECKED_OUT):
         return 3 if function in WRAPPERS else 2
     if is_helper(path) or packaged.startswith(ALGEBRA):
         return 2
     if function in WRAPPERS and (packaged or not path.startswith(("/", "\\")) or path[1:2] == ":"):
         return 1
     return 0
+
+
+def forwards(frame: StackFrame) -> bool:
+    """Return whether it is the call of a module in torch, behind which any module may stand."""
+    return frame.function in WRAPPERS and distance(frame.file) == 2
 
 
 def is_helper(file: str) -> bool:

@@ -37,6 +37,7 @@ NAMED = {
     "builtin_call": "builtin",
     "drawn": "random",
     "dynamic_operator": "dynamic_shape",
+    "numpy": "skipped",
     "skipped_name": "skipped",
 }
 #: Text that stands where it says yes.
@@ -195,6 +196,8 @@ class Kind(_Told):
     skipped: str = ""
     #: ... and its name, where the text up to torch 2.6 holds it.
     skipped_name: str = ""
+    #: A call into numpy, which torch 2.0 does not trace: the text is all that there is.
+    numpy: str = ""
     dynamic_shape: str = ""
     #: The operator, where the text up to torch 2.6 holds it.
     dynamic_operator: str = ""

@@ -30,7 +30,7 @@ _PIECE = re.compile(
 _TIME = re.compile(rb",[ \t]*\d+(?:[.,]\d+)?(?:e[-+]?\d+)?[ \t\r]*$")
 
 #: What begins a stack in a record of torch 2.0 and 2.1, and a line of it.
-_OF_CODE, _STACK = " from user code at", re.compile(r'  File "[^"\n]+", line \d|    \S')
+_OF_CODE, _STACK = " from user code at", re.compile(r'  ? ?File "[^"\n]+", line \d|    \S')
 
 #: Shortest beginning of a message that is believed behind any program's time and level.
 TELLING = 20

@@ -113,7 +113,7 @@ class Open(Lines):
         follows = start + len(self.body) - offset == number
         return (
             follows
-            and self.prefix.startswith((b"[2", b"torch"))
+            and self.prefix.startswith((b"[", b"torch", b"Torch"))
             and (self.headed or len(self.body) == 1)
         )
 

@@ -391,7 +391,7 @@ def named(site: BreakSite) -> str:
     if cause is None:
         return ""
     kind, context = cause.kind, cause.context
-    of_kind = kind.skipped_name or kind.dynamic_operator or kind.drawn
+    of_kind = kind.skipped_name or kind.numpy or kind.dynamic_operator or kind.drawn
     if context is None:
         return of_kind
     return context.qualname or context.operator or context.builtin or of_kind

@@ -1,0 +1,124 @@
+# ruff: noqa: E501 -- what torch prints
+"""Graph breaks in the words of torch 2.0 and before it, of explain, and cut off within their stack."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.test_pasted_breaks import codes, told
+
+STACK = (
+    '{}File "/home/ana/proj/train.py", line 9, in step\n'
+    "    y = model(x)\n"
+    '  File "/home/ana/proj/model.py", line 7, in forward\n'
+    "    y = {}\n"
+)
+HEADS = [
+    "[2023-03-22 10:11:12,345] torch._dynamo.symbolic_convert: [WARNING] ",
+    "torchdynamo.symbolic_convert: [WARNING] ",
+    "Torchdynamo: [WARNING] ",
+    "",
+]
+NAMED = {
+    "numpy": ("np.array(x)", "GBR009"),
+    "Tensor.numpy": ("x.cpu().numpy()", "GBR009"),
+    "Tensor.tolist": ("x.tolist()", "GBR001"),
+    "generic_jump": ("x if x.sum() > 0 else -x", "GBR002"),
+}
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("indent", ["  ", "   "])
+@pytest.mark.parametrize("reason", NAMED)
+def test_a_break_of_2022_is_told_at_its_line(
+    tmp_path: Path, head: str, indent: str, reason: str
+) -> None:
+    code, wanted = NAMED[reason]
+    text = f"{head}Graph break: {reason} from user code at:\n{STACK.format(indent, code)}"
+    first, *_ = told(tmp_path, text)
+    assert first.code == wanted
+    assert first.where and (first.where.file[-8:], first.where.line) == ("model.py", 7)
+    assert first.advice
+
+
+def test_in_one_line_without_its_head_it_is_a_break_too(tmp_path: Path) -> None:
+    line = 'Graph break: Tensor.tolist from user code at   File "/home/ana/proj/model.py", line 7, in forward\n'
+    assert codes(tmp_path, f"{line}    y = x.tolist()\n") == ["GBR001"]
+
+
+def test_a_jump_to_something_else_is_no_branch_on_a_tensor(tmp_path: Path) -> None:
+    text = f"Graph break: generic_jump SymNodeVariable() from user code at:\n{STACK.format('  ', 'x')}"
+    assert "GBR002" not in codes(tmp_path, text)
+
+
+SKIPPED = (
+    "[47/0] [__graph_breaks] Graph break in user code at /home/ana/proj/model.py:7\n"
+    "[47/0] [__graph_breaks] Graph Break Reason: Attempted to call function marked as skipped\n"
+    "[47/0] [__graph_breaks]   Explanation: Dynamo does not know how to trace the builtin `None._SimpleCData.__new__.`\n"
+    "[47/0] [__graph_breaks] \n"
+    "[47/0] [__graph_breaks]   Developer debug context: module: None, qualname: _SimpleCData.__new__, skip reason: <missing reason>\n"
+    "[47/0] [__graph_breaks] \n"
+    "[47/0] [__graph_breaks] User code traceback:\n"
+    '[47/0] [__graph_breaks]   File "/home/ana/proj/train.py", line 3, in step\n'
+    "[47/0] [__graph_breaks]     y = model(x)\n"
+)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        '  File "/home/ana/proj/model.py", line 7,',
+        '  File "/home/ana/proj/model.py", line 7, in',
+        '  File "/home/ana/proj/model.py", line 7',
+        '  File "/home/ana/proj/model.py", li',
+        '  File "/home/ana/pro',
+        "  Fi",
+    ],
+)
+def test_a_stack_that_is_cut_off_leaves_the_break_readable(tmp_path: Path, end: str) -> None:
+    (found,) = told(tmp_path, f"{SKIPPED}[47/0] [__graph_breaks] {end}\n")
+    assert (found.code, "_SimpleCData" in found.title) == ("GBR009", True)
+
+
+REASONS = "\n".join(
+    f"  Break Reason {number}:\n"
+    f"    Reason: inline in skipfiles: {name}.forward  | {wrapper}\n"
+    "    User Stack:\n"
+    f"      <FrameSummary file /home/ana/proj/{file}.py, line {line} in <resume in forward>>\n"
+    "      <FrameSummary file /home/ana/venv/lib/python3.10/site-packages/torch/nn/modules/module.py, line 1527 in _call_impl>"
+    for number, name, file, line, wrapper in (
+        (8, "Linear", "attention", 67, "{}"),
+        (9, "LayerNormMLP", "blocks", 32, "{}"),
+    )
+)
+TORCH = "/home/ana/venv/lib/python3.10/site-packages/torch"
+
+
+def test_what_a_package_disables_is_told_where_it_is_called(tmp_path: Path) -> None:
+    wrapper = f"_fn {TORCH}/_dynamo/eval_frame.py"
+    found = told(tmp_path, f"{REASONS.format(wrapper, wrapper)}\n")
+    assert [one.code for one in found] == ["GBR005", "GBR005"]
+    assert {one.where.line for one in found if one.where} == {67, 32}
+
+
+def test_what_is_skipped_for_its_file_is_not_disabled(tmp_path: Path) -> None:
+    other = "forward /home/ana/venv/lib/python3.10/site-packages/apex/normalization.py"
+    found = told(tmp_path, f"{REASONS.format(other, other)}\n")
+    assert {one.code for one in found} == {"GBR009"}
+
+
+def test_torch_in_a_checkout_of_its_source_is_not_the_program(tmp_path: Path) -> None:
+    text = (
+        "Graph break: numpy from user code at:\n"
+        '  File "/home/ana/proj/train.py", line 9, in step\n'
+        "    y = model(x)\n"
+        '  File "/home/ana/src/pytorch/torch/nn/modules/module.py", line 1185, in _call_impl\n'
+        "    return forward_call(*input, **kwargs)\n"
+        '  File "/home/ana/venv/lib/python3.8/site-packages/some/model.py", line 85, in forward\n'
+        "    y = np.array(x)\n"
+    )
+    (found, *_) = told(tmp_path, text)
+    assert "module.py" not in f"{found.message}{[one.text for one in found.advice]}"
+    assert "train.py:9" in found.message
