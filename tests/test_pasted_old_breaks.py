@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.test_pasted_breaks import codes, told
+from tracelens import analyze
 
 STACK = (
     '{}File "/home/ana/proj/train.py", line 9, in step\n'
@@ -39,7 +40,8 @@ def test_a_break_of_2022_is_told_at_its_line(
     text = f"{head}Graph break: {reason} from user code at:\n{STACK.format(indent, code)}"
     first, *_ = told(tmp_path, text)
     assert first.code == wanted
-    assert first.where and (first.where.file[-8:], first.where.line) == ("model.py", 7)
+    assert first.where
+    assert (first.where.file[-8:], first.where.line) == ("model.py", 7)
     assert first.advice
 
 
@@ -49,7 +51,9 @@ def test_in_one_line_without_its_head_it_is_a_break_too(tmp_path: Path) -> None:
 
 
 def test_a_jump_to_something_else_is_no_branch_on_a_tensor(tmp_path: Path) -> None:
-    text = f"Graph break: generic_jump SymNodeVariable() from user code at:\n{STACK.format('  ', 'x')}"
+    text = (
+        f"Graph break: generic_jump SymNodeVariable() from user code at:\n{STACK.format('  ', 'x')}"
+    )
     assert "GBR002" not in codes(tmp_path, text)
 
 
@@ -122,3 +126,10 @@ def test_torch_in_a_checkout_of_its_source_is_not_the_program(tmp_path: Path) ->
     (found, *_) = told(tmp_path, text)
     assert "module.py" not in f"{found.message}{[one.text for one in found.advice]}"
     assert "train.py:9" in found.message
+
+
+def test_a_note_that_is_quoted_with_its_logger_is_that_note(tmp_path: Path) -> None:
+    note = "Profiler function <class 'torch.autograd.profiler.record_function'> will be ignored"
+    log = tmp_path / "run.log"
+    log.write_text(f'It prints ..."torch._dynamo.variables.torch: [WARNING] {note}" for pages\n')
+    assert [one.code for one in analyze(str(log)).findings] == ["GBR017"]

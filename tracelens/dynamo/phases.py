@@ -23,7 +23,14 @@ __all__ = ["BACKWARD", "FRAME", "FramePhases", "ProcessPhases", "tables", "total
 MAX_ROWS = 100
 
 #: The phases that hold one compilation of a frame, by what versions call them.
-FRAME = ("_compile.compile_inner", "_compile.<locals>.compile_inner", "_compile")
+FRAME = (
+    "_compile.compile_inner",
+    "_compile.<locals>.compile_inner",
+    "_compile",
+    # The lines of torch's benchmarks, which have the sum of all.
+    "entire_frame_compile",
+    "from dynamo_timed",
+)
 #: What is compiled when a backward pass first runs, after the frame's own compilation.
 BACKWARD = ("backward._backward_impl",)
 

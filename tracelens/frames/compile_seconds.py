@@ -32,7 +32,10 @@ MAX_BREAKS = 2
 #: version calls them differs; the first that is there counts.
 LAYERS = (
     ("Dynamo", FRAME),
-    ("AOTAutograd", ("OutputGraph.call_user_compiler", "create_aot_dispatcher_function")),
+    (
+        "AOTAutograd",
+        ("OutputGraph.call_user_compiler", "create_aot_dispatcher_function", "backend_compile"),
+    ),
     ("Inductor", ("compile_fx_inner", "fx_codegen_and_compile", "inductor_compile")),
     ("generating and compiling code", ("GraphLowering.compile_to_module", "code_gen")),
 )

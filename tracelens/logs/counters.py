@@ -9,7 +9,14 @@ from tracelens.logs import Log, Record
 from tracelens.logs._literals import Evaluated
 from tracelens.logs.explain import broken
 
-__all__ = ["CounterGroup", "Counters", "DynamoCounters", "EntryCount"]
+__all__ = ["REASON", "CounterGroup", "Counters", "DynamoCounters", "EntryCount"]
+
+#: How the reason of a graph break begins, as far as it tells one from a program's own text.
+REASON = (
+    r"(?:call_(?:function|method|module) |generic_jump|inline|builtin: |missing:|numpy['\"]"
+    r"|Tensor\.(?:item|numpy|tolist|backward)|[Dd]ata[ -]dependent |[Dd]ynamic shape operator"
+    r"|Attempted to (?:call|inline) |Failed to trace )"
+)
 
 _GROUPS = "stats|frames|graph_break|inductor|aot_autograd|inline_call|unimplemented|unspec_call"
 _COUNTED = (
@@ -18,6 +25,8 @@ _COUNTED = (
 )
 #: How a program names the group that it prints.
 _OF_GROUP = re.compile(r"^[\w.]{1,60}\[['\"](\w{1,20})['\"]\](?: =|:) ?(?:Counter\()?(?=\{)")
+#: A group of reasons that is printed by itself.
+_REASONS = re.compile(rf"(?:Counter\()?\{{['\"]{REASON}")
 
 
 class Counters(Log):
@@ -28,6 +37,7 @@ class Counters(Log):
     begins = re.compile(
         rf"(?:defaultdict\(<class 'collections\.Counter'>, )?\{{'(?:{_GROUPS})': Counter\("
         rf"|(?:Counter\()?\{{'(?:{_COUNTED})': \d"
+        rf"|(?:Counter\()?\{{['\"]{REASON}[^\n]{{0,2000}}?['\"]: \d"
         rf"|[\w.]{{1,60}}\[['\"](?:{_GROUPS})['\"]\](?: =|:) ?(?:Counter\(\{{|\{{['\"])"
         rf"|(?:stats|inductor|aot_autograd) \[\('(?:{_COUNTED}|total|ok|not_ok)', \d"
         r"|frames \[\('total', \d|graph_break \[\(['\"]"
@@ -37,7 +47,8 @@ class Counters(Log):
     @classmethod
     def parse(cls, text: str) -> tuple[Record, ...]:
         """Return the counters, and each reason of a graph break as the break that it is."""
-        records = super().parse(_OF_GROUP.sub(r"{'\1': Counter(", text))
+        whole = f"{{'graph_break': Counter({text}" if _REASONS.match(text) else text
+        records = super().parse(_OF_GROUP.sub(r"{'\1': Counter(", whole))
         told = (one for one in records if isinstance(one, DynamoCounters))
         return (*records, *(found for one in told for found in _breaks(one)))
 

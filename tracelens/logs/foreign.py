@@ -14,6 +14,7 @@ from tracelens.grammars import Unreadable
 from tracelens.logs import Log, Record
 from tracelens.logs._kinds import kind
 from tracelens.logs._payloads import moved
+from tracelens.logs.counters import REASON
 from tracelens.logs.explain import broken
 
 __all__ = ["Foreign", "ForeignLine"]
@@ -30,8 +31,7 @@ class Foreign(Log):
         r"(?:[\d.]{1,9}[mun]?s  ){3}(?:cu(?:da)?[A-Z]|\[CUDA)"
         r"| {0,4}== triton_\w{1,40} category kernels ==$|Percent of time when GPU is busy: \d"
         r"|Torchdynamo Profiler Report$"
-        r"|(?:[-*] )?`?\(['\"](?:call_(?:function|method|module) |generic_jump|inline|builtin: "
-        r"|missing:)[^\n]{0,300}['\"], \d{1,9}\)"
+        rf"|(?:[-*] )?`?\(['\"]{REASON}[^\n]{{0,300}}['\"], \d{{1,9}}\)"
         # The head of a generated module.
         r"|# AOT ID: \['|async_compile = AsyncCompile\(\)$"
         r"|from torch\._inductor\.(?:async_compile|hooks|select_algorithm|codegen\.\w{1,40}) im"
@@ -114,11 +114,11 @@ class Foreign(Log):
 
     @classmethod
     def parse(cls, text: str) -> tuple[Record, ...]:
-        """Return whose it is; of a report of CompileProfiler, also the recompiles and breaks."""
+        """Return whose it is, and what a log of torch's would tell in other words."""
         records = super().parse(text)
         if any(isinstance(one, ForeignLine) and one.timings for one in records):
             return records if _BOTH.search(text) else ()  # of one side, it is the program's
-        return (*records, *_reported(text)) if text.startswith(_REPORT) else records
+        return (*records, *_as_logged(text, records))
 
 
 #: Times of eager and of compiled code, in either order.
@@ -129,6 +129,18 @@ _AGAIN = re.compile(
     r" +\d{1,6}  (?P<why>\S.*)$"
 )
 _BROKEN = re.compile(r"(?m)^(?P<why>\S[^\n]{1,300}?)  +\d{1,6}$")
+
+
+def _as_logged(text: str, records: Sequence[Record]) -> Iterator[Record]:
+    """Yield what a log of torch's would have had in other words."""
+    from tracelens.logs import _printed_objects  # noqa: PLC0415 -- of few texts
+
+    if text.startswith(_REPORT):
+        yield from _reported(text)
+    elif any(isinstance(one, ForeignLine) and one.metrics for one in records):
+        yield from _printed_objects.measured(text)
+    elif any(isinstance(one, ForeignLine) and one.break_counts for one in records):
+        yield from _printed_objects.counted_breaks(text)
 
 
 def _reported(text: str) -> Iterator[Record]:

@@ -71,7 +71,8 @@ _LINES = {
     r"|hasattr\([LG]\[[^\n]{1,200}, '_dynamo_dynamic_indices'\)|utils_device\.CURRENT_DEVICE == "
     r"|[^\s#][^\n#]{0,300}  # [^\n]{1,200}  # [^\s:]{1,200}\.py:\d+ in \w",
     "graph_code": r'\s{0,16}\w{1,80}: "[a-z]{1,5}\d{1,3}\[[^"\n]{0,200}\]\w{0,20}" = \w',
-    "graph_breaks": r"Graph break in user code at \S|Graph break: [^\n]{1,400} from user code at(?::$| {2,3}File \")"
+    "graph_breaks": r"Graph break in user code at \S"
+    r'|Graph break: [^\n]{1,400} from user code at(?::$| {2,3}File ")'
     r"| {0,4}Stack variable source attribution:$"
     r"| {0,4}For more details about this graph break, please visit: ",
     "trace_source": r"TRACE (?:starts_line \S{1,300}|FX call \S{1,200} from \S{1,300}):\d",

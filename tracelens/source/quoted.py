@@ -24,6 +24,8 @@ MAX_LINES, MAX_PLACES = 12, 60
 _BEFORE = re.compile(r"\[(?:WARNING|ERROR|INFO|DEBUG)\] |[`\"'\u201c\u2018(\[=>]|: ")
 #: What ends it, by how it began.
 _ENDS = {"`": re.compile(r"`(?=[\s.,;:)]|$)"), "\u201c": re.compile("\u201d")}
+#: The logger and the level, where these were quoted with it.
+_HEAD = re.compile(r"[Tt]orch[\w.]{0,200}: \[[A-Z]{4,8}\] ")
 #: A line of a program's text, which has the message and did not print it.
 _CODE = re.compile(
     r"\s*(?:[+-]\s*)?(?:def|class|import|from|return|raise|assert|if|elif|with|for)\b[^:]{0,200}[:(]"
@@ -54,7 +56,9 @@ def _quoted(kinds: Kinds, line: str) -> Iterator[_Quoted]:
         text = line[before.end() :]
         end = _ENDS[before[0]].search(text) if before[0] in _ENDS else None
         text = text[: end.start()] if end else text
-        log = _kind(kinds, text)
+        if head := _HEAD.match(text):
+            text = text[head.end() :]
+        log = kinds.of_record(Site(), text) if head else _kind(kinds, text)
         if log is None:
             continue
         _, records = own(log, [text])

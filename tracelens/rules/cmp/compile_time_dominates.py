@@ -27,6 +27,8 @@ __all__ = ["CompileTimeDominates"]
 #: Seconds of compilation that are worth a word: as Dynamo measured them, and by the log's clocks.
 MIN_MEASURED = 10.0
 MIN_CLOCKS = 30.0
+#: Seconds of one compilation that are more than what any start takes.
+MAX_START = 30.0
 #: Modules of one list with the same parts that make a block worth compiling by itself.
 MIN_BLOCKS = 3
 
@@ -81,7 +83,8 @@ class CompileTimeDominates(Rule):
     or 30 s by the clocks, nothing is reported. Caches were cold if this was the first run. Logging
     itself takes a part of the time. The seconds of recompiles belong to the RCP findings, and those of
     tuning to the TUN findings, which say what to do about them: where these took most of the
-    time, this is a note.
+    time, this is a note; so is a single compilation that
+    took less than 30 s, or whose time only the clocks tell.
 
     ## What to do
     A loop of Python is unrolled: compile some rounds of it. Else keep the cache directory from start
@@ -236,6 +239,7 @@ def _harmless(sums: CompileSeconds, *, is_told: bool) -> str | None:
     """Return why there is nothing to do: other findings tell it, or it is the price of a start."""
     if is_told:
         return "other findings tell most of it"
-    if sums.count == 1 and not sums.again:
+    short = sums.seconds < MAX_START or sums.basis != "measured"
+    if sums.count == 1 and not sums.again and short:
         return "one compilation is what a start takes"
     return None
