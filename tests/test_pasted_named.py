@@ -153,9 +153,9 @@ def test_the_end_of_a_limit_tells_its_last_reason_and_what_helps(tmp_path: Path)
         f'{site}To log all recompilation reasons, use TORCH_LOGS="recompiles".\n'
     )
     found, *_ = _told(text, tmp_path)
-    assert "limit of recompiles" in found.title
-    assert "size mismatch at index 2" in found.title
-    assert "mark_dynamic" in found.message
+    assert (found.code, "hit the limit" in found.title) == ("RCP001", True)
+    assert "the size of `x` in dimension 2" in found.message
+    assert "dynamic" in found.advice[0].text
 
 
 @pytest.mark.parametrize(

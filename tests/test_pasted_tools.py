@@ -30,10 +30,10 @@ def _told(text: str, tmp_path: Path) -> list[Finding]:
         (f"{CSV}cuda,resnet50,32,0.91,12.44\n", "resnet50 is slower compiled (0.91)"),
         (
             (
-                "{'compile_id': '0/0', 'co_name': 'forward', 'entire_frame_compile_time_s': 94.1,"
-                " 'inductor_compile_time_s': 71.2, 'fail_type': None}\n"
+                "{'compile_id': '0/0', 'co_name': 'forward', 'entire_frame_compile_time_s': 9.1,"
+                " 'inductor_compile_time_s': 7.2, 'fail_type': None}\n"
             ),
-            "`forward` took 94.1 s to compile, 71.2 s of it in Inductor",
+            "`forward` took 9.1 s to compile, 7.2 s of it in Inductor",
         ),
         (
             (

@@ -112,10 +112,6 @@ PIECES = {
         "  Guard 13:\n    Name: \"L['x']\"\n    Source: local\n    Create Function: TENSOR_MATCH\n",
         "explain",
     ),
-    "counted breaks": (
-        "('call_function BuiltinVariable(list) [UserDefinedObjectVariable(chain)] {}', 1)\n",
-        "reasons of graph breaks",
-    ),
     "oneDNN's converter": (
         (
             "prim_kind  shapes       ncalls  time(ms)  overall%\n"

@@ -18,6 +18,8 @@ __all__ = ["SpecializedSize"]
 
 #: What torch gives as its reason where a condition leaves a symbol one value.
 SINGLETON = "range_refined_to_singleton"
+#: Up to torch 2.2 no reason is printed.
+_REASONS = frozenset({"", SINGLETON})
 
 Key = tuple[str, str, str]
 
@@ -102,7 +104,7 @@ class SpecializedSize(Joined):
 
 def _is_constant(record: Replaced) -> bool:
     """Whether a condition left the symbol one value."""
-    return record.reason == SINGLETON and record.target.lstrip("-").isdecimal()
+    return record.reason in _REASONS and record.target.lstrip("-").isdecimal()
 
 
 def _bare(source: str) -> str:

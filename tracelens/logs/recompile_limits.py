@@ -14,6 +14,8 @@ from tracelens.logs.recompiles import GuardFailure, Recompiles
 
 __all__ = ["RecompileLimit", "RecompileLimits", "StackFrame"]
 
+#: What the second and the third line begin with, where the first was not pasted.
+LOOSE = ("   function: '", "   last reason: ")
 _LISTED = re.compile(r"\[(['\"])([^\n]+)\1\]")
 
 
@@ -36,18 +38,28 @@ class RecompileLimits(HeadedLog):
     name = "recompile_limits"
     switch = "no switch is needed"
     always = True
-    marks = (
+    opens = (
         "torch._dynamo hit config.",
         "torchdynamo hit config.",
         "torchdynamo hit recompilation cache limit (",
     )
-    opens = marks
+    marks = (*opens, *LOOSE)
     continues = re.compile(
         r"\s|$|function: \'|last reason: |User stack trace:|[Tt]o (?:log all|diagnose)"
     )
     prefixed = True
     cuts = re.compile(r"torch(?:\._)?dynamo hit (?:config\.|recompilation cache limit)")
     ends = re.compile(r"[Tt]o diagnose ")
+
+    @classmethod
+    def parse(cls, text: str) -> tuple[Record, ...]:
+        """Return the function and the reason; the number is in the first line alone."""
+        if not text.startswith(LOOSE):
+            return super().parse(text)
+        from tracelens.logs._payloads import moved  # noqa: PLC0415 -- it reads all kinds
+
+        found = super().parse(f"torch._dynamo hit config.recompile_limit (0)\n{text}")
+        return tuple(moved(one, lambda at: max(0, at - 1)) for one in found)
 
 
 class RecompileLimit(Record):
@@ -57,6 +69,7 @@ class RecompileLimit(Record):
     #: ``recompile_limit`` (``cache_size_limit`` up to torch 2.6), of one function; with
     #: ``accumulated_`` before it, of all together.
     name: str = "cache_size_limit"
+    #: How many entries a function may have; 0 where that line was not pasted.
     limit: int
     function: str = ""
     file: str = ""

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.specialised import SpecializedSize
-from tracelens.evidence import Seen, Table
+from tracelens.evidence import Evidence, Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs._stack import StackFrame
 from tracelens.remedies import Remedy
-from tracelens.report import Finding, FindingData, Severity
+from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.report.stories import Story, called_in_lost, recompiles, resumed
 from tracelens.rules import Rule
 
@@ -22,6 +22,8 @@ MAX_QUOTED, MAX_VALUES = 4, 8
 _LEFT = "L['___stack"
 #: Compilations that made a size a constant, from which on each new size is compiled.
 CERTAIN = 2
+#: Lines of a log that are a part which was posted.
+MAX_PASTED = 30
 _FORMATTED = re.compile(r"""\bf['"]|\.format\(|\bstr\(|\brepr\(""")
 _COUNTED = re.compile(r"\bint\(|\brange\(|\[[^\]]*\] \* |\bfor\b.*\bin\b")
 _LOOP = re.compile(r"^for\b")
@@ -69,7 +71,7 @@ class SizeSpecialisedByCode(Rule):
 
     ## When it is harmless
     A comparison with one special size: that size has an entry of its own, all others share one.
-    Only a size that becomes a constant in two compilations or more is reported.
+    In a whole log, only a size that becomes a constant in two compilations or more is reported.
 
     ## What to do
     Change the line so that it does not need the number. ``mark_dynamic``, ``dynamic=True`` and
@@ -148,8 +150,12 @@ class SizeSpecialisedByCode(Rule):
         ),
     )
 
-    def check(self, sizes: Table[SpecializedSize]) -> Iterator[Finding]:
-        """Yield one finding per function, size and line."""
+    def check(self, sizes: Table[SpecializedSize], *, evidence: Evidence) -> Iterator[Finding]:
+        """Yield one finding per function, size and line.
+
+        Of a few lines that somebody posted, one compilation is enough to say what became constant.
+        """
+        certain = 1 if _is_paste(evidence) else CERTAIN
         groups: dict[tuple[object, ...], list[Seen[SpecializedSize]]] = {}
         for row in sizes:
             record, line = row.record, row.record.line
@@ -163,7 +169,7 @@ class SizeSpecialisedByCode(Rule):
             record = group[0].record
             values = {row.record.value for row in group}
             subject = (record.source, record.line, record.function)
-            if len(values) >= CERTAIN and subject not in told:
+            if len(values) >= certain and subject not in told:
                 told.add(subject)
                 yield self._finding(group)
 
@@ -207,20 +213,35 @@ class SizeSpecialisedByCode(Rule):
             defined_in=record.file,
             defined_at=record.defined,
         )
+        once = len(values) < CERTAIN
+        every = f"compiled again for every {'size' if data.is_size else 'value'}"
+        needs = "that line needs the number" if line else "some line needs the number"
         return self.finding(
             record.source,
             user_code.short(line.file) if line else record.frame,
             line.code if line else "",
             title=f"{size} is specialized{shown}",
-            message=f"It was a symbol, and that line needs the number: {listed} so far. So "
-            f"{compiled} is compiled again for every {'size' if data.is_size else 'value'}; "
-            "marking it dynamic cannot help.",
+            message=f"It was a symbol, and {needs}: {listed} so far. "
+            + (
+                f"If it changes, {compiled} is {every}, unless the line asks for this one value; "
+                'TORCH_LOGS="recompiles" shows whether it is.'
+                if once
+                else f"So {compiled} is {every}; marking it dynamic cannot help."
+            ),
+            severity=Severity.INFO if once else None,
+            confidence=Confidence.MEDIUM if once else Confidence.HIGH,
             count=len(group),
             where=user_code.where(place),
             evidence=[row.quote(row.record.condition) for row in group[:MAX_QUOTED]],
             advice=self.advise(data),
             data=data,
         )
+
+
+def _is_paste(evidence: Evidence) -> bool:
+    """Tell whether it is a few lines, of which those about a recompile were left out."""
+    lines = evidence.understood_lines + evidence.unread_lines
+    return lines <= MAX_PASTED and not ({"recording", "recompiles"} & set(evidence.kinds))
 
 
 def _is_known(code: str) -> bool:

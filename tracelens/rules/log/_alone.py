@@ -28,7 +28,7 @@ def of(evidence: Evidence) -> Part | None:
     most = not known or evidence.unread_lines > evidence.understood_lines
     if most and ((cut := _cuts.of(evidence)) is not None or not known):
         return cut
-    kind = max(known, key=lambda one: (evidence.kinds[one], one))
+    kind = max(known, key=lambda one: (one not in _NOTES, evidence.kinds[one], one))
     if kind == "torch_trace" and any(True for _ in evidence.rows()):
         return None  # the payloads are there, and are of other kinds
     held = [row for row in evidence.rows() if _home(type(row.record)) == kind]
@@ -56,6 +56,10 @@ def of(evidence: Evidence) -> Part | None:
         title=about.title if about else "",
     )
     return _warned.of(" ".join(row.text for row in held), part) if kind == "warnings" else part
+
+
+#: Kinds whose records accompany those of others.
+_NOTES = frozenset({"dynamo_debug", "inductor_debug", "torch_notes"})
 
 
 def _told_as(kind: str, held: list[Seen[Record]]) -> str:

@@ -110,10 +110,14 @@ torch._dynamo hit config.recompile_limit (8)
         *BY_CAUSE,
         Remedy(
             "raise-limit",
-            lambda data: f"Raise the limit from {data.limit} to the number of variants.",
+            lambda data: (
+                f"Raise the limit from {data.limit} to the number of variants."
+                if data.limit
+                else "Raise the limit to the number of variants."
+            ),
             when="the variants are finite: modes, classes, dtypes; no counter, no sizes",
             applies=is_finite,
-            setting=lambda data: f"torch._dynamo.config.{data.setting} = {data.limit * 8}",
+            setting=lambda data: f"torch._dynamo.config.{data.setting} = {data.limit * 8 or 64}",
             basis="tested",
             proof="tests/advice/RCP001/raise-limit.py",
             knob=experiment.knob,
@@ -169,6 +173,7 @@ torch._dynamo hit config.recompile_limit (8)
             if not limit.is_accumulated:
                 key = (limit.function, limit.file, limit.line)
                 groups.setdefault(key, []).append((place, seen))
+        _join_nameless(groups)
         fatal = _fatal_among([place for place, _ in limits.events()], failures)
         for definition, hits in groups.items():
             own = [history for history in found if history.definition == definition]
@@ -207,20 +212,20 @@ torch._dynamo hit config.recompile_limit (8)
         *,
         fatal: bool,
     ) -> Finding:
-        place, seen = hits[0]
-        limit = seen.record
+        place, seen = next((hit for hit in hits if hit[1].record.reason), hits[0])
+        limit = hits[0][1].record.model_copy(update={"reason": seen.record.reason})
         causes = _causes(limit, history)
         data = _data(limit, history, causes).model_copy(update={"ended_program": fatal})
         line = _line(limit, history, trees)
         first = causes[0][0].code if causes else ""
         name = f"`{limit.function}`" if limit.function else "a function"
         what = "which ended the program" if fatal else "other inputs now run eagerly"
+        number = plural(limit.limit, "entry", "entries") if limit.limit else "its entries"
         return self.finding(
             limit.function,
             user_code.short(limit.file),
             line.code if line else "",
-            title=f"{name} hit the limit of {plural(limit.limit, 'entry', 'entries')}"
-            f"{',' if fatal else ':'} {what}",
+            title=f"{name} hit the limit of {number}{',' if fatal else ':'} {what}",
             message=_told(limit, history, causes, fatal=fatal),
             confidence=Confidence.HIGH if history else Confidence.MEDIUM,
             count=len(history.steps) if history else len(hits),
@@ -230,6 +235,15 @@ torch._dynamo hit config.recompile_limit (8)
             advice=self.advise(data),
             data=data,
         )
+
+
+def _join_nameless(
+    groups: dict[tuple[str, str, int], list[tuple[Place, Seen[RecompileLimit]]]],
+) -> None:
+    """Take a reason whose function was not pasted for that of the only function that is named."""
+    if len(groups) == 2 and (nameless := groups.get(("", "", 0))):
+        del groups[("", "", 0)]
+        next(iter(groups.values())).extend(nameless)
 
 
 def _fatal_among(places: Sequence[Place], failures: Table[Failure]) -> set[Place]:
@@ -270,7 +284,8 @@ def _told(
         if fatal
         else "calls that fit none of these entries run without compilation."
     )
-    text = f"Dynamo compiled {name} {plural(limit.limit, 'time')} and then gave up: {end}"
+    often = plural(limit.limit, "time") if limit.limit else "as often as it may"
+    text = f"Dynamo compiled {name} {often} and then gave up: {end}"
     if not causes:
         return text
     if history is None:
