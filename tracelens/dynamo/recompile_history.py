@@ -63,6 +63,18 @@ class Step(msgspec.Struct, frozen=True):
         """The guard that failed."""
         return self.failure.check if self.failure else None
 
+    @property
+    def earlier(self) -> tuple[GuardFailure, ...]:
+        """What did not fit in other entries from before the log begins, the first one first.
+
+        The first compilation is no recompile, so that nothing tells whether the log holds it: it is
+        one of them where a later one is.
+        """
+        numbers = {0, *(one.number for one in self.unrecorded)} if self.unrecorded else ()
+        own = self.failure.number if self.failure else None
+        told = reversed(self.seen.record.failures)
+        return tuple(one for one in told if one.number in numbers and one.number != own)
+
     def quote(self, note: str = "") -> EvidenceLine:
         """Return the line of the guard that failed."""
         at = self.failure.at if self.failure else 0
@@ -118,23 +130,21 @@ class Series(msgspec.Struct):
 
     @property
     def unrecorded(self) -> list[str]:
-        """The sizes of entries that were compiled before the log begins, the first one first.
+        """The values of entries that were compiled before the log begins, the first one first.
 
-        Those of 0 and 1 are left out, which are by design, and that of the first step's own entry.
+        Sizes of 0 and 1 are left out, which are by design, and that of the first step's own entry.
         """
         first = self.steps[0]
-        sizes: dict[str, None] = {}
-        for failure in reversed(first.unrecorded):
+        values: dict[str, None] = {}
+        for failure in first.earlier:
             check = failure.check
-            if (
-                failure is not first.failure
-                and isinstance(check, TensorMismatch)
-                and is_size(check)
-                and not is_special(check)
-                and subject_of(check) == subject_of(first.check)
-            ):
-                sizes[check.expected] = None
-        return list(sizes)
+            if is_special(check) or subject_of(check) != subject_of(first.check):
+                continue
+            if isinstance(check, TensorMismatch) and is_size(check):
+                values[check.expected] = None
+            elif isinstance(check, ValueCheck) and is_integer(check):
+                values[check.value] = None
+        return list(values)
 
     @property
     def subject(self) -> tuple[str, str, int, str, int | None]:

@@ -33,6 +33,11 @@ _OF_TENSOR = {
 _CHANGING_NUMBER = (
     "A Python value is guarded: a number as a tensor is not, and a few values have an entry each."
 )
+_HELD = (
+    "Dynamo makes a size dynamic when it changes for the first time: entries for several sizes say "
+    'that dynamic=False, mark_static or a line of code holds it constant. TORCH_LOGS="dynamic" '
+    "names the line."
+)
 _LENGTH = "Each length has an entry of its own: pad or stack to one length."
 _STATE = "It is called under another grad mode, autocast or thread count than before."
 _OF_OPTIMIZER = (
@@ -51,7 +56,9 @@ def told(failures: Iterable[LooseFailures | Recompile]) -> str:
     of_all = f", and {count} of {plural(len(checks), 'reason')} are about {most}" if most else ""
     shown = of_all if count > 1 and len(checks) > 1 else ""
     told_first = next((one for one in checks if _about(one) == most), first) if shown else first
-    return " ".join(filter(None, (f"The first is `{first}`{shown}.", _helps(told_first))))
+    sizes = {_size(one) for one in checks if _about(one) == most} - {""}
+    helps = _HELD if shown and len(sizes) > 1 else _helps(told_first)
+    return " ".join(filter(None, (f"The first is `{first}`{shown}.", helps)))
 
 
 def named(failures: Iterable[LooseFailures | Recompile]) -> str:
@@ -88,6 +95,13 @@ def _about(check: Check) -> str:
         return ""
     at = "" if check.index is None else f" at index {check.index}"
     return f"the {check.what} of `{check.source}`{at}"
+
+
+def _size(check: Check) -> str:
+    """Return the size that an entry was made for; empty for what is about something else."""
+    if not isinstance(check, TensorMismatch) or check.what != "size":
+        return ""
+    return check.expected
 
 
 def _values(check: TensorMismatch) -> tuple[str, str]:

@@ -20,13 +20,24 @@ from tracelens.evidence import Table
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import (
     Check,
+    GuardFailure,
     LengthCheck,
     Recompile,
     TensorMismatch,
     TypeCheck,
 )
+from tracelens.words import plural
 
-__all__ = ["DEFAULT_LIMIT", "Group", "about", "groups", "is_more_than_once", "limit_of", "owner"]
+__all__ = [
+    "DEFAULT_LIMIT",
+    "Group",
+    "about",
+    "and_earlier",
+    "groups",
+    "is_more_than_once",
+    "limit_of",
+    "owner",
+]
 
 #: Entries that a function gets, unless the program sets another limit.
 DEFAULT_LIMIT = 8
@@ -57,12 +68,29 @@ class Group(msgspec.Struct):
     @property
     def most(self) -> int:
         """How often one function was recompiled: the others follow it."""
-        return max(Counter(id(history) for history, _ in self.steps).values())
+        times = Counter(id(history) for history, _ in self.steps)
+        times.update(id(history) for history, _ in self.earlier)
+        return max(times.values())
+
+    @property
+    def earlier(self) -> list[tuple[History, Cause]]:
+        """The entries of this cause from before the log begins, one function after another."""
+        firsts: dict[int, tuple[History, Step]] = {}
+        for history, step in self.steps:
+            firsts.setdefault(id(history), (history, step))
+        found: dict[tuple[int, int], tuple[History, Cause]] = {}
+        for history, step in firsts.values():
+            for failure in step.earlier:
+                cause = _told(failure)
+                if cause[:2] == self.cause[:2]:
+                    found.setdefault((id(history), failure.number), (history, cause))
+        return list(found.values())
 
     @property
     def times(self) -> str:
         """How many recompiles, for a sentence."""
-        return "one recompile" if len(self.steps) == 1 else f"{len(self.steps)} recompiles"
+        times = "one recompile" if len(self.steps) == 1 else f"{len(self.steps)} recompiles"
+        return and_earlier(times, len(self.earlier))
 
     @property
     def functions(self) -> list[str]:
@@ -72,7 +100,7 @@ class Group(msgspec.Struct):
     @property
     def values(self) -> list[str]:
         """What the entries were compiled for, and what came instead where the log tells."""
-        found: list[str] = []
+        found = [cause.value for _, cause in self.earlier]
         for _, step in self.steps:
             check = step.check
             if isinstance(check, TensorMismatch):
@@ -93,6 +121,13 @@ class Group(msgspec.Struct):
     def is_crowded(self) -> bool:
         """Whether one of the functions has no more than one entry left."""
         return bool(self.limit) and self.entries >= self.limit - 1
+
+
+def and_earlier(times: str, entries: int) -> str:
+    """Return how many recompiles, and that there are entries from before the log begins."""
+    if not entries:
+        return times
+    return f"{times}, and {plural(entries, 'entry', 'entries')} from before the log begins"
 
 
 def owner(step: Step) -> Cause:
@@ -126,6 +161,10 @@ def _cause(step: Step) -> Cause:
     failure = step.failure
     if failure is None:  # the record is cut: nothing is known
         return Cause("", "")
+    return _told(failure)
+
+
+def _told(failure: GuardFailure) -> Cause:
     hint = failure.hint or (failure.comment.hint if failure.comment else "")
     return cause_of(failure.check, hint)
 

@@ -20,10 +20,11 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules.rcp._branched import BRANCH, branched
-from tracelens.rules.rcp._changes import owner
+from tracelens.rules.rcp._changes import and_earlier, owner
 from tracelens.rules.rcp._data import RecompileData, RecompileRule, is_global
 from tracelens.rules.rcp._index import LOOK_UP, looks_up
 from tracelens.rules.rcp._tell import series_data
+from tracelens.words import plural
 
 __all__ = ["IntArgumentSpecialised"]
 
@@ -163,7 +164,9 @@ class IntArgumentSpecialised(RecompileRule):
         for group in groups.values():
             longest = max(group, key=lambda values: len(values.steps))
             steps = [step for values in group for step in values.steps]
-            certain = len(longest.steps) >= CERTAIN
+            before = len(longest.unrecorded)
+            times = and_earlier(plural(len(steps), "recompile"), before)
+            certain = len(longest.steps) + before >= CERTAIN
             history, (function, file, _, source, _) = longest.history, longest.subject
             place = history.code(longest.steps[0])
             numbers = longest.values
@@ -178,7 +181,7 @@ class IntArgumentSpecialised(RecompileRule):
                 source,
                 title=f"`{function}` is compiled again for every value of the integer `{source}`",
                 message=f"`{source}` was {', '.join(numbers[:MAX_VALUES])}{more} and then another "
-                f"value: {len(steps)} recompiles. {_why(data, known=known)}",
+                f"value: {times}. {_why(data, known=known)}",
                 severity=self.severity if certain else Severity.INFO,
                 confidence=Confidence.HIGH if certain else Confidence.MEDIUM,
                 count=len(steps),

@@ -21,6 +21,7 @@ from tracelens.logs.recompiles import Recompile, TensorMismatch
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
+from tracelens.rules.rcp._changes import and_earlier
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
 from tracelens.rules.rcp._tell import series_data
 from tracelens.rules.rcp._weight import Weight
@@ -195,8 +196,9 @@ class TensorSizeKeepsChanging(RecompileRule):
     ) -> Finding:
         longest = max(group, key=lambda values: len(values.steps))
         steps = [step for values in group for step in values.steps]
-        changes = len(longest.steps) + len(longest.unrecorded)
-        certain = changes >= CERTAIN
+        before = len(longest.unrecorded)
+        times = and_earlier(plural(len(steps), "recompile"), before)
+        certain = len(longest.steps) + before >= CERTAIN
         history, (_, _, _, source, index) = longest.history, longest.subject
         place = history.code(longest.steps[0], trees)
         if held in {"", "number"} and _loops_over(place.code, str(source), index):
@@ -217,7 +219,7 @@ class TensorSizeKeepsChanging(RecompileRule):
             source,
             index,
             title=title,
-            message=f"{changed}: {_times(steps, longest)}. Dynamo makes a size dynamic when it "
+            message=f"{changed}: {times}. Dynamo makes a size dynamic when it "
             f"changes for the first time; {_WHY[held]}{spent}",
             severity=self.severity if certain or heavy else Severity.INFO,
             confidence=Confidence.HIGH if certain else _UNSURE[bool(heavy)],
@@ -255,16 +257,6 @@ def _has_symbols(recompile: Recompile) -> bool:
 def _is_dynamic(step: Step, trees: Table[GuardTree]) -> bool:
     """Whether another size is a symbol in the entry: then nothing says dynamic=False, either."""
     return any(has_symbols(tree) for tree in entry_of(step.place, trees))
-
-
-def _times(steps: list[Step], longest: Series) -> str:
-    times = plural(len(steps), "recompile")
-    before = len(longest.unrecorded)
-    return (
-        f"{times}, and {plural(before, 'entry', 'entries')} from before the log begins"
-        if before
-        else times
-    )
 
 
 #: Two changes can be those of two variants; that they took most of the compile time is certain.
