@@ -147,3 +147,28 @@ def test_tables_of_another_version_are_not_read(
     monkeypatch.setattr(automaton, "__version__", "0.0.0")
     new(tmp_path / "some.lark", cache)
     assert len(list(cache.glob("*.json"))) == 2
+
+
+def test_which_line_is_refused_is_known_without_lark(monkeypatch: pytest.MonkeyPatch) -> None:
+    grammar = grammars.load("guards", "tracelens.logs.guards")
+    refused = []
+    for text in ("GUARDS:\n\nx = 1\n  # y", "Guard eval latency = \nus", "Guard eval latency = 1"):
+        with pytest.raises(Unreadable) as plainly:
+            grammar.parse_plainly(text)
+        refused.append((text, plainly.value.line))
+    assert {line for _, line in refused} >= {1, 2}
+
+    def lark(*_: object) -> None:
+        raise AssertionError("Lark was asked")
+
+    monkeypatch.setattr(Grammar, "parse_plainly", lark)
+    for text, line in refused:
+        with pytest.raises(Unreadable) as found:
+            grammar.parse(text)
+        assert found.value.line == line
+
+
+def test_kinds_whose_texts_may_hold_several_records_are_cut() -> None:
+    cut = {log.name for log in LOGS if not log.load().whole}
+    assert {"autotune", "output_code", "onednn_verbose"} <= cut
+    assert not {"guards", "dynamic", "fusion"} & cut

@@ -45,7 +45,15 @@ _END = "$END"
 
 
 class Refused(Exception):
-    """The tables have no way to go on: Lark, which says why, refuses the text as well."""
+    """The tables have no way to go on: Lark, which says why, refuses the text as well.
+
+    Args:
+        line: The line of the text that does not fit, from 1.
+    """
+
+    def __init__(self, line: int) -> None:
+        super().__init__(line)
+        self.line = line
 
 
 class Doubt(Exception):
@@ -168,11 +176,11 @@ class Automaton:
         first, last = self._tables.starts[start]
         states: list[int] = [first]
         values: list[Any] = []
-        at, end, line = 0, len(text), 1
+        at, end, line, last_line = 0, len(text), 1, 1
         while at < end:
             match, terminals, actions = known.get(states[-1]) or self._step(states[-1])
             if (found := match(text, at)) is None:
-                raise Refused
+                raise Refused(line)
             name, ignored, breaks, kept, keywords = terminals[found.lastgroup]
             begin, at = at, found.end()
             if not ignored:
@@ -182,11 +190,13 @@ class Automaton:
                 if action is not None and len(action) == 3:
                     action = self._reduced(action, name, states, values)
                 if action is None:
-                    raise Refused
+                    raise Refused(line)
                 states.append(action[0])
+                last_line = line
                 if kept:
-                    value = _new(Piece, text[begin:at])
-                    value.type, value.value, value.line = name, text[begin:at], line
+                    piece = text[begin:at]
+                    value = _new(Piece, piece)
+                    value.type, value.value, value.line = name, piece, line
                     values.append(value)
                 else:
                     values.append(None)
@@ -195,9 +205,9 @@ class Automaton:
         if states[-1] != last:
             action = (known.get(states[-1]) or self._step(states[-1]))[2].get(_END)
             if action is None or self._reduced(action, _END, states, values, last) is not None:
-                raise Refused
+                raise Refused(last_line)
         if states[-1] != last:
-            raise Refused
+            raise Refused(last_line)
         return values[-1]
 
     def _reduced(

@@ -59,7 +59,7 @@ class Unreadable(ValueError):
     @property
     def line(self) -> int:
         """The line of the text that does not fit, from 1; 0 when that is not known."""
-        return self._why[1]
+        return self._line or self._why[1]
 
 
 class Branch(list[Any]):
@@ -150,8 +150,8 @@ class Grammar:
         if self.quick is not None:
             try:
                 return self.quick.parse(text, start)
-            except Refused:
-                raise Unreadable(partial(self._refusal, text, start)) from None
+            except Refused as error:
+                raise Unreadable(partial(self._refusal, text, start), error.line) from None
             except Doubt:
                 pass
         return self.parse_plainly(text, start)

@@ -7,7 +7,6 @@ inside a call of C never comes to.
 
 from __future__ import annotations
 
-import ctypes
 import signal
 import threading
 import time
@@ -63,6 +62,8 @@ def _by_signal(seconds: float) -> Iterator[None]:
 
 @contextmanager
 def _by_thread(seconds: float) -> Iterator[None]:
+    import ctypes  # noqa: PLC0415 -- seldom needed
+
     done = threading.Event()
     caller = ctypes.c_ulong(threading.get_ident())
     raised = ctypes.pythonapi.PyThreadState_SetAsyncExc

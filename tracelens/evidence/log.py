@@ -99,11 +99,15 @@ class Log:
     counted: ClassVar[bool] = False
     #: Beginnings of lines at which one text must be cut in several records.
     cuts: ClassVar[re.Pattern[str] | None] = None
+    #: Whether :meth:`pieces` gives every text back as it is.
+    whole: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
-        """Note where it comes from."""
+        """Note where it comes from, and whether its texts are cut."""
         if "builtin" not in vars(cls):
             cls.builtin = cls.__module__.startswith("tracelens.")
+        cut = any("pieces" in vars(base) for base in cls.__mro__ if base is not Log)
+        cls.whole = not (cut or cls.counted or cls.cuts)
 
     @classmethod
     def load(cls) -> type[Log]:

@@ -97,10 +97,11 @@ class Evidence:
         when = place.when
         if not place.frame or when is None:
             return
-        key = (place.input, place.writer, place.frame)
-        held = self.spans.get(key)
-        if held is None or not (held.first <= when <= held.last and held.line <= place.line):
+        held = self.spans.get(key := (place.input, place.writer, place.frame))
+        if held is None or when < held.first or place.line < held.line:
             self._span(key, Span(when, when, place.line))
+        elif when > held.last:  # as most are: written later than all that were read
+            self.spans[key] = Span(held.first, when, held.line)
 
     def _span(self, key: tuple[str, str, str], span: Span) -> None:
         held = self.spans.get(key)
@@ -236,8 +237,7 @@ class Evidence:
     def tick(self, log: type[Log], place: Place, tick: Tick, lines: int) -> None:
         """Note when a phase of the compilation at ``place`` began or ended."""
         self.skim(log, place, lines)
-        key = (place.input, place.writer, place.frame, tick.phase)
-        held = self.ticks.get(key)
+        held = self.ticks.get(key := (place.input, place.writer, place.frame, tick.phase))
         if held is None:
             if len(self.ticks) >= limits.MAX_SPANS:
                 self.leave_out(f"only the first {limits.MAX_SPANS:,} phases were timed")

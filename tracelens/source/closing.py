@@ -30,14 +30,14 @@ _RETURNS = re.compile(r"(?<!\r)\r++(?=\n|\Z)")
 
 def hand_over(record: Open, name: str, kinds: Kinds, evidence: Evidence) -> None:
     """Add a torch record of the input ``name`` to the evidence."""
-    stamp, (told, number, site, shown) = _told(record.prefix)
+    stamp, (told, number, site, frame, shown) = _told(record.prefix)
     text = _text_of(b"\n".join(record.body))
     writer = record.rank or number
     if record.rank and number and len(evidence.numbers) < MAX_WRITERS:
         evidence.numbers.setdefault((name, writer), number)
     stamp = stamp or told
     when = clock(stamp) if stamp else None
-    place = Place(name, record.line, writer, site.frame, when, tuple(record.jumps))
+    place = Place(name, record.line, writer, frame, when, tuple(record.jumps))
     evidence.span(place)
     log = kinds.of_record(site, text)
     if shown is not None and len(evidence.switched) < limits.MAX_SITES:
@@ -50,11 +50,12 @@ def hand_over(record: Open, name: str, kinds: Kinds, evidence: Evidence) -> None
 
 
 class _Told(NamedTuple):
-    """What a prefix says: its clock, the process id, the place, and what of the log was on."""
+    """What a prefix says: clock, process id, place, compile id, and what of the log was on."""
 
     clock: bytes
     number: str
     site: Site
+    frame: str
     shown: str | None
 
 
@@ -75,7 +76,7 @@ def _read_prefix(prefix: bytes) -> _Told:
     assert parts is not None  # noqa: S101 -- the prefix is what this pattern matched
     site = read_site((parts["site"] or parts["site21"] or parts["bare"]).decode("utf-8", "replace"))
     stamp, number = parts["clock"] or parts["clock21"] or b"", (parts["writer"] or b"").decode()
-    return _Told(stamp, number, site, _switched(site, prefix))
+    return _Told(stamp, number, site, site.frame, _switched(site, prefix))
 
 
 def _switched(site: Site, prefix: bytes) -> str | None:
@@ -186,7 +187,7 @@ def _hand_over_headed(block: Headed, name: str, rank: str, evidence: Evidence) -
 
 def _add(log: type[Log], text: str, place: Place, evidence: Evidence, lines: int) -> None:
     """Add a text of ``lines`` lines, or the records in it; what was one once is one again."""
-    if not log.counted and evidence.knows(log, text):
+    if log.whole or (not log.counted and evidence.knows(log, text)):
         evidence.add(log, text, place, lines=lines)
         return
     pieces = log.pieces(text.split("\n"))

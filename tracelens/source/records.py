@@ -30,6 +30,8 @@ _NO_TAB = re.compile(rb"[^\t]")
 #: What a prefix of torch's begins with, up to the clock, and how long that is.
 _STAMP = re.compile(rb"[VIWECF]\d{4} \d\d:\d\d:\d\d\.\d{6} ")
 STAMPED = 21
+#: ... and up to its fraction of a second: most lines are written in the same second as the last.
+SECOND = 15
 
 
 @dataclass(slots=True)
@@ -217,6 +219,7 @@ def reach_restamped(lines: list[bytes], at: int, stop: int, current: Current) ->
     prefix, _, tail, begun, before = current
     start = len(before)
     first, stamped = prefix[: start + 1], start + STAMPED
+    second, micros = prefix[: start + SECOND], slice(start + SECOND, stamped)
     text = stamped + len(tail)
     starts = bytes.startswith
     if not lines[at].startswith(tail, stamped):  # most of what ends a record
@@ -227,7 +230,10 @@ def reach_restamped(lines: list[bytes], at: int, stop: int, current: Current) ->
         some = some[: _first(False, map(starts, some, repeat(tail), repeat(stamped)))]
         some = some[: _first(False, map(starts, some, repeat(first)))]
         some = some[: _first(True, map(starts, some, repeat(begun), repeat(text)))]
-        going_on = _first(None, map(_STAMP.match, some, repeat(start)))
+        going_on = len(some)
+        digits = b"".join([line[micros] for line in some])
+        if not (digits.isdigit() and all(map(starts, some, repeat(second)))):
+            going_on = _first(None, map(_STAMP.match, some, repeat(start)))
         at += going_on
         if going_on < step:
             break
