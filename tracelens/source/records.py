@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import repeat
+from operator import length_hint
 from typing import NamedTuple
 
 from tracelens.logs import HeadedLog, Log
@@ -221,19 +222,19 @@ def reach_restamped(lines: list[bytes], at: int, stop: int, current: Current) ->
     first, stamped = prefix[: start + 1], start + STAMPED
     second, micros = prefix[: start + SECOND], slice(start + SECOND, stamped)
     text = stamped + len(tail)
-    starts = bytes.startswith
     if not lines[at].startswith(tail, stamped):  # most of what ends a record
         return at
     step = 8
     while at < stop:
         some = lines[at : min(at + step, stop)]
-        some = some[: _first(False, map(starts, some, repeat(tail), repeat(stamped)))]
-        some = some[: _first(False, map(starts, some, repeat(first)))]
-        some = some[: _first(True, map(starts, some, repeat(begun), repeat(text)))]
-        going_on = len(some)
+        some = some[: _until(False, some, tail, stamped)]
+        some = some[: _until(True, some, begun, text)]
+        going_on = _until(False, some, second, 0)
         digits = b"".join([line[micros] for line in some])
-        if not (digits.isdigit() and all(map(starts, some, repeat(second)))):
-            going_on = _first(None, map(_STAMP.match, some, repeat(start)))
+        if going_on < len(some) or not digits.isdigit():
+            some = some[: _until(False, some, first, 0)]
+            stamps = list(map(_STAMP.match, some, repeat(start)))
+            going_on = stamps.index(None) if None in stamps else len(stamps)
         at += going_on
         if going_on < step:
             break
@@ -241,10 +242,15 @@ def reach_restamped(lines: list[bytes], at: int, stop: int, current: Current) ->
     return at
 
 
-def _first(wanted: object, found: Iterable[object]) -> int:
-    """Return the place of the first that is ``wanted``; how many there are, where none is."""
-    held = list(found)
-    return held.index(wanted) if wanted in held else len(held)
+def _until(wanted: bool, lines: list[bytes], mark: bytes | tuple[bytes, ...], at: int) -> int:
+    """Return which of ``lines`` is the first that has ``mark`` at ``at``, or has it not.
+
+    How many there are, where none is.
+    """
+    rest = iter(lines)
+    hits = map(bytes.startswith, rest, repeat(mark), repeat(at))
+    found = any(hits) if wanted else not all(hits)
+    return len(lines) - length_hint(rest) - found
 
 
 def reach(lines: list[bytes], firsts: bytes, at: int, stop: int, prefix: bytes) -> int:
@@ -257,9 +263,10 @@ def reach(lines: list[bytes], firsts: bytes, at: int, stop: int, prefix: bytes) 
         return stop if other is None else other.start()
     step = 8
     while at < stop:
-        hits = list(map(bytes.startswith, lines[at : min(at + step, stop)], repeat(prefix)))
-        if False in hits:
-            return at + hits.index(False)
-        at += len(hits)
+        some = lines[at : min(at + step, stop)]
+        going_on = _until(False, some, prefix, 0)
+        at += going_on
+        if going_on < len(some):
+            break
         step *= 4
     return at
