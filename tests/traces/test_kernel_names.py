@@ -65,7 +65,7 @@ NORM = "_ZN7ck_tile6kentryILi1ENS_12Rmsnorm2dFwdINS_27Rmsnorm2dFwdPipelineOnePas
             "at::native::reduce_kernel",
         ),
         (INDEX_ADD, "indexing", "eager", "f32", "at::native::indexFuncLargeIndex"),
-        (TOPK, "reduction", "eager", "f32", "at::native::sbtopk::gatherTopK"),
+        (TOPK, "sorting", "eager", "f32", "at::native::sbtopk::gatherTopK"),
         ("cutlass_80_tensorop_d884gemm_64x64_16x4_nn_align1", "gemm", "library", "f64", ""),
         ("volta_sgemm_128x32_nt", "gemm", "library", "f32", "volta_sgemm_128x32_nt"),
         (

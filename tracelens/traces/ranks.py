@@ -50,7 +50,7 @@ class RankTime(Joined):
     collectives: int = 0
     #: How long it was in them before the last rank came.
     waited_ms: float | None = None
-    #: How often it came last, and by how much in all, against the median of the ranks.
+    #: How often it came last, and by how much in all, against the median of the others.
     last: int | None = None
     late_ms: float | None = None
     #: Of its clock, against that of the lowest rank, and the median distance of one end from that.
@@ -173,7 +173,7 @@ def _waits(
                 waits[rank].waited.append(min(end - start, us))
             if end > min(moments):
                 waits[last_rank].last += 1
-                waits[last_rank].late.append(end - median(moments))
+                waits[last_rank].late.append(end - median(sorted(moments)[:-1]))
             arrivals.append(
                 LateArrival(
                     group=group,

@@ -85,6 +85,8 @@ class HeldBy(Measured):
     frame: str = ""
     user_frame: str = ""
     operator: str = ""
+    #: The function written in C that the innermost frame calls.
+    called: str = ""
     count: int
     ms: float
     #: Of that in gaps of 1 ms and more.

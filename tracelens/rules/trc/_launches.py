@@ -8,10 +8,14 @@ from tracelens.remedies import Remedy
 from tracelens.report import FindingData
 from tracelens.traces.measured import TraceHeader
 
-__all__ = ["REMEDIES", "Launches", "has_graphs", "norms_one_by_one"]
+__all__ = ["REMEDIES", "Launches", "changed_in_place", "has_graphs", "norms_one_by_one"]
 
 #: Operators that take the norm of one tensor, and how many in a step are those of gradients.
 _NORMS = frozenset({"linalg_vector_norm", "norm"})
+#: Operators that change one tensor in place.
+_IN_PLACE = frozenset({"add_", "copy_", "div_", "lerp_", "mul_", "sub_"})
+#: Part of what is launched from which on they are most of it.
+MOST = 0.5
 #: What a norm leaves for the backward pass if it is of the model: those of gradients leave nothing.
 _OF_MODEL = ("LinalgVectorNormBackward", "NormBackward")
 MANY_NORMS = 100
@@ -36,6 +40,8 @@ class Launches(FindingData):
     norms: int = 0
     #: Whether the device has CUDA graphs.
     graphs: bool = True
+    #: Operators that change one tensor in place, where most of what is launched are such.
+    in_place: int = 0
 
 
 REMEDIES = (
@@ -54,7 +60,9 @@ REMEDIES = (
         text="Fuse the kernels.",
         code="model = torch.compile(model)",
         when="nothing is compiled yet",
-        applies=lambda data: not (data.compiled or data.reads or data.sizing or data.stacked),
+        applies=lambda data: (
+            not (data.compiled or data.reads or data.sizing or data.stacked or data.in_place)
+        ),
         since="2.0",
         proof="https://docs.pytorch.org/docs/stable/torch.compiler.html",
     ),
@@ -88,11 +96,24 @@ REMEDIES = (
         proof="it depends on what the loop does",
     ),
     Remedy(
+        id="lists",
+        text="What changes one tensor at a time, for all parameters, is a call for each: the "
+        "`_foreach` forms take all of them in a few. For an average of the weights, "
+        "`AveragedModel` does so.",
+        code="swa_utils = torch.optim.swa_utils\n"
+        "ema = swa_utils.AveragedModel(model, "
+        "multi_avg_fn=swa_utils.get_ema_multi_avg_fn(0.999))",
+        when="most of what is launched changes one tensor in place",
+        applies=lambda data: data.in_place > 0 and not data.norms,
+        since="2.1",
+        proof="https://docs.pytorch.org/docs/stable/optim.html#weight-averaging-swa-and-ema",
+    ),
+    Remedy(
         id="graph",
         text="Launch them as one CUDA graph.",
         code='torch.compile(model, mode="reduce-overhead")',
         when="they run on a GPU",
-        applies=lambda data: data.graphs and not data.on_cpu,
+        applies=lambda data: data.graphs and not (data.on_cpu or data.in_place),
         since="2.0",
         proof="https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",
     ),
@@ -113,6 +134,18 @@ def norms_one_by_one(
     others = sum(row.count for row in trained if row.record.node.startswith(_OF_MODEL))
     each = (max(taken) - others) // steps
     return each if each >= MANY_NORMS else 0
+
+
+def changed_in_place(
+    operators: Table[Operator], source: str, launches: float, optimizing: float
+) -> int:
+    """Return how many operators change a tensor in place, beside those of optimizers.
+
+    0 where they are less than half of what is launched.
+    """
+    rows = operators.within(source)
+    changed = sum(row.count for row in rows if row.record.op in _IN_PLACE) - int(optimizing)
+    return changed if changed >= MOST * launches > 0 else 0
 
 
 def has_graphs(headers: Table[TraceHeader], source: str) -> bool:

@@ -9,7 +9,7 @@ from tracelens.evidence import Seen, Table
 from tracelens.logs.chrome_trace import BackwardNode, Operator, PythonFunction
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
-from tracelens.rules.trc._cheaper import depthwise
+from tracelens.rules.trc._cheaper import cheaper_kernel, depthwise
 from tracelens.rules.trc._launches import norms_one_by_one
 from tracelens.rules.trc._lines import MAX_SHARE, busiest, told
 from tracelens.rules.trc._small import MANY_READS, ONE_ELEMENT, small_operators
@@ -63,6 +63,8 @@ REGIMES = {
     "normalization": "memory",
     "softmax": "memory",
     "reduction": "memory",
+    "sorting": "memory",
+    "dequantization": "memory",
     "copy": "memory",
     "embedding": "memory",
     "indexing": "memory",
@@ -232,7 +234,7 @@ class DeviceBound(Rule):
             f"; {plural(ran, 'kernel')} ran, `{longest[0].record.name}` for "
             f"{length(longest[0].record.sum_ms)}"
             if longest and ran < MIN_KERNELS
-            else _largest(longest)
+            else _largest(kernels)
         )
         return self.finding(
             "busy",
@@ -353,10 +355,11 @@ def _norms(each: int) -> str:
     )
 
 
-def _largest(longest: list[Seen[KernelTime]]) -> str:
+def _largest(kernels: list[Seen[KernelTime]]) -> str:
     """Name the kernel that takes longest, where memory limits it and it is a large part."""
-    row = longest[0].record if longest else None
-    if row is None or (row.share or 0.0) < MIN_ALONE_ON_GPU or REGIMES.get(row.kind) == "compute":
+    rows = [row.record for row in kernels if REGIMES.get(row.record.kind) != "compute"]
+    row = max(rows, key=lambda row: row.sum_ms, default=None)
+    if row is None or (row.share or 0.0) < MIN_ALONE_ON_GPU:
         return ""
     adds = (
         "; it adds to places that others add to (atomics): rows that are sorted by place once can "
@@ -365,7 +368,9 @@ def _largest(longest: list[Seen[KernelTime]]) -> str:
         else ""
     )
     times = plural(row.n, "run")
-    return f"; `{row.name}` alone takes {percent(row.share or 0.0)}, in {times}{adds}"
+    cheaper = cheaper_kernel(row.full_name)
+    other = f": {cheaper}" if cheaper else ""
+    return f"; `{row.name}` alone takes {percent(row.share or 0.0)}, in {times}{adds}{other}"
 
 
 def _moving(view: View) -> str:

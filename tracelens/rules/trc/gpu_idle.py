@@ -193,7 +193,7 @@ class GpuIdle(Rule):
         data = Idle.model_validate(finding.data)
         held = ["late"] if data.late_ms >= MOST * data.idle_ms else []
         awaited = ["late rank"] if data.awaited else []
-        return stories(["capture", "memory", *held, *awaited], finding)
+        return stories(["capture", "memory", "waits", *held, *awaited], finding)
 
     def _finding(
         self, view: View, computing: list[Seen[Operator]], *, awaited: bool, graphs: bool

@@ -15,7 +15,7 @@ from tracelens.traces.measured import Step, Window
 from tracelens.traces.rows import CopyTime, SyncTime, Timeline
 from tracelens.traces.runs import Run, runs
 from tracelens.traces.views import stories, where_of
-from tracelens.words import few, length, percent
+from tracelens.words import few, length, percent, share_of
 
 __all__ = ["HostDeviceSync"]
 
@@ -27,6 +27,10 @@ MIN_MS = 0.1
 MOST = 0.5
 #: Waits per step from which on they are more than the one at its end.
 SEVERAL = 1.5
+#: The same in a trace without steps; and milliseconds of idle time after each, on average, from
+#: which on the host does something else there.
+MANY = 50
+LONG_MS = 1.0
 #: Operators that read a result, or need one to know the size of theirs.
 READERS = frozenset(
     {"_local_scalar_dense", "nonzero", "masked_select", "unique", "_unique2", "is_nonzero"}
@@ -48,10 +52,13 @@ class Waiting(FindingData):
     frames: tuple[str, ...]
     #: Nothing reads results, and copies from pageable memory are as many as half the waits.
     copies_wait: bool = False
-    #: What most idle time comes after: ``sizes``, ``reads``, ``events``; empty where it is unknown.
+    #: What most idle time comes after: ``sizes``, ``reads``, ``events``, ``calls``; empty where
+    #: that is unknown.
     after: str = ""
     #: Results that are read per step.
     reads: float = 0.0
+    #: Share of the idle time that comes after waits, where they are many and what follows is short.
+    of_idle: float = 0.0
 
 
 class HostDeviceSync(Rule):
@@ -136,14 +143,30 @@ class HostDeviceSync(Rule):
             proof="https://docs.pytorch.org/docs/stable/generated/torch.cuda.Event.html",
         ),
         Remedy(
+            id="calls",
+            text="Leave `torch.cuda.synchronize()` out of the step. To measure time, record "
+            "events, and wait once, after the loop.",
+            code="start.record(); ...; end.record()\n"
+            "torch.cuda.synchronize(); ms = start.elapsed_time(end)  # after the loop",
+            when="the program waits for the whole device by itself",
+            applies=lambda data: data.after == "calls",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.cuda.Event.html",
+        ),
+        Remedy(
             id="rarely",
             text="Read results every N steps only.",
             code="if step % 100 == 0: print(loss.item())",
             when="results are read, or the trace does not say what waits",
-            applies=lambda data: not data.copies_wait and data.after not in {"sizes", "events"},
+            applies=lambda data: (
+                not data.copies_wait and data.after not in {"sizes", "events", "calls"}
+            ),
             proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
         ),
     )
+
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """A device that is idle after waits: what is launched then comes late because of them."""
+        return stories(["waits"], finding) if finding.data.get("of_idle", 0.0) >= MOST else ()
 
     def follows(self, finding: Finding) -> Iterable[Story]:
         """Capture waits by design; data, one-off work or Python may be what keeps the device."""
@@ -213,16 +236,18 @@ class HostDeviceSync(Rule):
             frames=tuple(frames),
             after=after,
             reads=read / max(1, run.n),
+            of_idle=round(share_of(idle, run.idle * run.ms), 6) if _many(run, idle) else 0.0,
         )
         lines = f" Most idle time follows `{frames[0]}`." if frames else ""
-        if after == "events" and not frames:
+        if after in {"events", "calls"} and not frames:
             lines = f" Most idle time follows `{places[0].call}`."
         return self.finding(
             "waits",
-            title=f"{n:.3g} waits for the GPU {per} leave it idle for {percent(idle / run.ms)}",
+            title=f"{_times(n)} waits for the GPU {per} leave it idle for {percent(idle / run.ms)}",
             message=(
-                f"The program waits {n:.3g} times {per}, {length(run.total('wait_ms') / run.n)} in "
-                f"all; after that the GPU has nothing to do for {length(idle / run.n)}.{what}"
+                f"The program waits {_times(n)} times {per}, "
+                f"{length(run.total('wait_ms') / run.n)} in all; after that the GPU has nothing "
+                f"to do for {length(idle / run.n)}.{what}"
                 f"{lines}"
             ),
             severity=Severity.WARNING if several and run.steps else Severity.INFO,
@@ -239,12 +264,24 @@ class HostDeviceSync(Rule):
         )
 
 
+def _times(n: float) -> str:
+    return f"{n:,.0f}" if n >= MANY else f"{n:.3g}"
+
+
+def _many(run: Run, idle: float) -> bool:
+    """Tell whether waits are many, and the host soon goes on after each: it does nothing else."""
+    waits = run.total("waits")
+    least = SEVERAL * run.n if run.steps else MANY
+    return waits >= least and idle < LONG_MS * waits
+
+
 def _after(places: list[SyncTime], readers: list[Seen[Operator]], waits: float) -> str:
     """Return what most of the idle time comes after: by its place, or else by how often it is."""
     whole = sum(place.idle_after_ms for place in places)
-    timed = [p for p in places if "EventSynchronize" in p.call and not p.operator]
-    if whole > 0 and sum(place.idle_after_ms for place in timed) >= MOST * whole:
-        return "events"
+    for word, kind in (("EventSynchronize", "events"), ("DeviceSynchronize", "calls")):
+        timed = [p for p in places if word in p.call and not p.operator]
+        if whole > 0 and sum(place.idle_after_ms for place in timed) >= MOST * whole:
+            return kind
     counts = {"sizes": 0, "reads": 0}
     for row in readers:
         counts["sizes" if row.record.op in SIZED else "reads"] += row.count

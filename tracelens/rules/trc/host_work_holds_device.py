@@ -314,8 +314,10 @@ class HostWorkHoldsDevice(Rule):
             of_ms=view.window_ms,
             of_late=ms / late,
             work=_work(frame, longest.operator, longest.frame),
+            called=longest.called if longest.called in {GARBAGE, *WAITS} else "",
             results=results,
         )
+        inner = f" It calls `{data.called}`: {_doing(data)}" if data.called else ""
         share = ms / view.window_ms
         where = where_of(frame) if frame else None
         name = f"`{where.function}`" if where is not None else f"`{frame or operator}`"
@@ -326,7 +328,7 @@ class HostWorkHoldsDevice(Rule):
             message=(
                 f"In {plural(gaps, 'gap')} of 0.2 ms and more the next kernel is not launched "
                 f"yet, and the host is in {name}: {length(ms)} of {length(view.window_ms)}."
-                f"{bound}"
+                f"{bound}{inner}"
             ),
             severity=Severity.WARNING if share >= WARN_SHARE else Severity.INFO,
             confidence=Confidence.HIGH if frame else Confidence.MEDIUM,

@@ -10,7 +10,13 @@ from tracelens.logs.chrome_trace import BackwardNode, Operator, PythonFunction
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
-from tracelens.rules.trc._launches import REMEDIES, Launches, has_graphs, norms_one_by_one
+from tracelens.rules.trc._launches import (
+    REMEDIES,
+    Launches,
+    changed_in_place,
+    has_graphs,
+    norms_one_by_one,
+)
 from tracelens.rules.trc._lines import busiest, told
 from tracelens.rules.trc._small import (
     MANY_READS,
@@ -129,8 +135,16 @@ class LaunchBound(Rule):
                     compiled=bool(run.total("compiled_ms")),
                     norms=norms,
                     graphs=graphs,
+                    in_place=changed_in_place(
+                        operators,
+                        view.source,
+                        run.window.record.launches,
+                        run.window.record.optimizer_single or 0,
+                    ),
                 )
-                yield self._finding(view, known, list(kernels.within(view.source)))
+                ms = run.window.record.ms
+                line = busiest(frames, view.source, ms)
+                yield self._finding(view, known, list(kernels.within(view.source)), line)
 
     def _on_cpu(
         self,
@@ -273,15 +287,22 @@ class LaunchBound(Rule):
         return stories(["late"], finding)
 
     def follows(self, finding: Finding) -> Iterable[Story]:
-        """While graphs are captured or code is compiled, launches say nothing."""
-        return stories(["capture", "optimizer"], finding)
+        """While graphs are captured or code is compiled, launches say nothing, or after waits."""
+        return stories(["capture", "optimizer", "waits"], finding)
 
-    def _finding(self, view: View, data: Launches, kernels: list[Seen[KernelTime]]) -> Finding:
+    def _finding(
+        self,
+        view: View,
+        data: Launches,
+        kernels: list[Seen[KernelTime]],
+        line: Seen[PythonFunction] | None,
+    ) -> Finding:
         run, whole, late = view.run, view.window_ms, data.late_ms
         n, launches, ms = (run.total(field) for field in ("kernels", "launches", "launch_ms"))
         busy = view.total("busy_ms")
         per = "per step" if view.in_steps else "in the trace"
         norms = f" {data.norms} of them per step take the norm of one tensor." if data.norms else ""
+        place = f" {told(line, run.window.record.ms)}." if line is not None else ""
         shortest = sorted(kernels, key=lambda row: -row.record.n)[:1]
         return self.finding(
             "launches",
@@ -293,8 +314,9 @@ class LaunchBound(Rule):
                 f"{n / view.n:,.0f} kernels {per} keep the GPU busy for {length(busy / view.n)}; "
                 f"the host needs {1000 * whole / n:.3g} us from one to the next, "
                 f"{1000 * ms / launches:.3g} us of it in the call that launches. For "
-                f"{percent(late / whole)} of {view.of} the GPU waits for a launch.{norms}"
+                f"{percent(late / whole)} of {view.of} the GPU waits for a launch.{norms}{place}"
             ),
+            where=where_of(str(line.record)) if line is not None else None,
             confidence=Confidence.HIGH if view.known else Confidence.MEDIUM,
             count=int(n),
             evidence=[
