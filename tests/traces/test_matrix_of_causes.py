@@ -10,6 +10,7 @@ from tests.traces.test_bounds import found
 from tests.traces.test_first_line import A100, GEMM, elementwise
 from tests.traces.test_idle import call, ran
 from tests.traces.writing import Json, kernel, op, span
+from tracelens.logs.chrome_trace import DeviceKernel
 from tracelens.report import Finding
 from tracelens.rules.trc._cheaper import cheaper_kernel
 from tracelens.traces.kernel_names import kind_of
@@ -142,7 +143,7 @@ def test_what_changes_one_tensor_at_a_time_is_not_compiled_but_put_together(
 )
 def test_a_kernel_has_a_kind_and_what_takes_less(name: str, kind: str, hint: str) -> None:
     record = Name(f"kernel\t{name}", 1).record
-    assert record is not None
+    assert isinstance(record, DeviceKernel)
     assert kind_of(record) == kind
     said = cheaper_kernel(name)
     assert hint in said
