@@ -16,7 +16,7 @@ from tracelens import analyze
 from tracelens.cli import main
 from tracelens.render import Options
 from tracelens.render.compare import FORMATS
-from tracelens.render.compare._words import sentences
+from tracelens.render.compare._words import label, sentences
 from tracelens.report import Cost, Finding, Outcome, Report, Severity, Verdict, Where
 from tracelens.report.compare import Comparison, Counter, compare
 
@@ -546,3 +546,10 @@ def test_what_operators_were_fused_into_is_neither_better_nor_worse(
     }
     assert {one.state for one in kernels}.isdisjoint({"better", "worse"})
     assert counter(found, "cpp_kernel_ms").before == before
+
+
+def test_a_call_of_a_frame_is_named_by_the_frame_alone() -> None:
+    """The column has room for thirty characters."""
+    region = "Torch-Compiled Region: 0/0"
+    one = Counter(name="region_ms", of=region, before=None, after=1.0, values=(None, 1.0))
+    assert label(one) == "a call of compiled code: 0/0"

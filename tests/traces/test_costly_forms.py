@@ -27,7 +27,7 @@ def beside(name: str, us: float, more: str = "") -> list[Json]:
         ("_linalg_svd", 210.0, "", "torch.linalg.svdvals(x)"),
         ("_linalg_svd", 210.0, "aten::linalg_svdvals", None),  # it is what is advised
         ("_linalg_svd", 210.0, "aten::linalg_pinv", None),
-        ("linalg_inv_ex", 210.0, "", "torch.cholesky_solve("),
+        ("linalg_inv_ex", 210.0, "", "torch.linalg.solve(K, y)"),
         ("im2col", 210.0, "", "conv2d(images, weight)"),
         ("_upsample_bicubic2d_aa", 210.0, "", "images_uint8"),
         ("upsample_bilinear2d", 210.0, "", None),  # a layer of a model

@@ -269,3 +269,41 @@ def test_the_function_that_calls_small_operators_is_named_though_it_is_all(
     finding = found(tmp_path, [frame, *calls(["mul", "add"], 4.0)], with_stack=1)["TRC002"]
     assert (finding.where is not None) is named
     assert ("of the trace is in `beam_search`, beam.py, line 11" in finding.message) is named
+
+
+def loop(selects: int, images: str = "", steps: int = 1) -> list[Json]:
+    """Return 6,000 operators of 4 us in all, ``selects`` of them selections, and convolutions."""
+    events: list[Json] = []
+    for step in range(steps):
+        events.append(span("user_annotation", f"ProfilerStep#{step}", 24_100.0 * step, 24_000.0))
+        for at in range(6_000):
+            name = "aten::select" if at < selects else "aten::mul"
+            start = 24_100.0 * step + 4.0 * at
+            if images and at % 100 == 50:
+                shapes = [[int(side) for side in images.split("x")], [8, 1, 5, 5], [8]]
+                args = {"Input Dims": shapes, "Input type": ["float"] * 3}
+                values = ["", "", "", "[0, 0]", "[1, 1]", "[1, 1]", "1"]
+                args |= {"External id": 6_000 * step + at, "Concrete Inputs": values}
+                events.append(op("aten::mkldnn_convolution", start, 3.0) | {"args": args})
+            else:
+                events.append(op(name, start, 1.0))
+    return events
+
+
+@pytest.mark.parametrize(
+    ("selects", "advice"),
+    [(600, ["vectorize", "compile"]), (590, ["compile"]), (0, ["compile"])],
+)
+def test_a_loop_over_elements_is_advised_whole_tensors(
+    tmp_path: Path, selects: int, advice: list[str]
+) -> None:
+    finding = found(tmp_path, loop(selects))["TRC002"]
+    assert [each.id for each in finding.advice] == advice
+    assert ("600 select one row or element" in finding.message) is (selects == 600)
+
+
+@pytest.mark.parametrize(("images", "told"), [("1x1x28x28", True), ("64x1x28x28", False)])
+def test_a_loop_over_samples_is_advised_a_batch(tmp_path: Path, images: str, *, told: bool) -> None:
+    finding = found(tmp_path, loop(0, images, steps=2), record_shapes=1)["TRC002"]
+    assert (finding.advice[0].id == "batch") is told
+    assert ("60 convolutions of each step are of one image" in finding.message) is told

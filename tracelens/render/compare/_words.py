@@ -97,6 +97,8 @@ _NAMES = {
     "throughput": "steps per second",
     "trace_ms": "the whole trace",
 }
+#: How calls of compiled frames are named; a label says so itself.
+_REGION = "Torch-Compiled Region: "
 _BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -274,7 +276,9 @@ def _changed(one: Counter) -> bool:
 
 def label(one: Counter) -> str:
     """Return the name of a counter that stands alone, or of a part whose total is not there."""
-    return name(one) if one.of is None else f"{name(one)}: {one.of}"
+    if one.of is None:
+        return name(one)
+    return f"{name(one)}: {one.of.removeprefix(_REGION)}"
 
 
 def followers(entry: Compared, others: Sequence[Compared]) -> list[str]:

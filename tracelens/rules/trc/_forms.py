@@ -88,9 +88,9 @@ REMEDIES = (
     _of(
         "inverse",
         "Solve instead of multiplying with an inverse. Of a symmetric positive matrix (a "
-        "covariance) one Cholesky factor gives the solution and the determinant, too.",
-        "factor = torch.linalg.cholesky(K); x = torch.cholesky_solve(y[:, None], factor)\n"
-        "logdet = 2 * factor.diagonal().log().sum()",
+        "covariance), where no gradients are needed, one Cholesky factor gives the solution "
+        "(`torch.cholesky_solve`) and the determinant for less still.",
+        "x = torch.linalg.solve(K, y)",
         "https://docs.pytorch.org/docs/stable/generated/torch.linalg.inv.html",
     ),
     _of(

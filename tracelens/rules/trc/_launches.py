@@ -36,6 +36,10 @@ class Launches(FindingData):
     sizing: int = 0
     #: Results of many tensors that are read one by one, among other operators.
     stacked: int = 0
+    #: On the CPU: single elements or rows that are selected, where that is much of what is called.
+    selected: int = 0
+    #: On the CPU: products and convolutions of one sample, where nearly all are, in each step.
+    singles: int = 0
     #: Norms that are taken of one tensor at a time, per step, where these are many of the kernels.
     norms: int = 0
     #: Whether the device has CUDA graphs.
@@ -56,8 +60,29 @@ REMEDIES = (
         proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html",
     ),
     Remedy(
+        id="batch",
+        text="Give the model all samples at once, not one after the other; gradients of each "
+        "sample come from `torch.func.vmap` over `torch.func.grad`.",
+        when="products and convolutions are of one sample each, again and again",
+        applies=lambda data: data.singles > 0,
+        code="y = model(torch.stack(samples))",
+        since="2.0",
+        proof="https://docs.pytorch.org/tutorials/intermediate/per_sample_grads.html",
+    ),
+    Remedy(
+        id="vectorize",
+        text="Where no element needs the result of the one before, compute on whole tensors, not "
+        "in a loop; what is written for one, `torch.vmap` does for all, if it branches on no "
+        "value.",
+        when="a loop on the CPU selects one row or element after the other",
+        applies=lambda data: data.selected > 0 and not (data.reads or data.singles),
+        code="y = torch.vmap(function)(x)",
+        since="2.0",
+        proof="https://docs.pytorch.org/docs/stable/generated/torch.vmap.html",
+    ),
+    Remedy(
         id="compile",
-        text="Fuse the kernels.",
+        text=lambda data: "Fuse the operators." if data.on_cpu else "Fuse the kernels.",
         code="model = torch.compile(model)",
         when="nothing is compiled yet",
         applies=lambda data: (

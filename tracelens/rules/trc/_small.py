@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from tracelens.evidence import Seen
-from tracelens.traces.measured import SelfTime, Window
+from tracelens.traces.measured import KernelWork, SelfTime, Window
 
-__all__ = ["MANY_READS", "MIN_READING", "ONE_ELEMENT", "Small", "small_operators"]
+__all__ = [
+    "MANY_READS",
+    "MIN_READING",
+    "ONE_ELEMENT",
+    "Small",
+    "selected",
+    "singles",
+    "small_operators",
+]
 
 #: Operators, and milliseconds for each in all, from which and up to which they are many small ones.
 MIN_CALLS = 200
@@ -111,3 +120,32 @@ def _calling(whole: Window, calls: int, large: float, inside: float) -> bool:
         and large < MAX_SOME_LARGE * whole.ms
         and outside + ENTERING_MS * calls >= MIN_CALLING * whole.ms
     )
+
+
+#: Selections from which on, and among how many others, they are what a loop does.
+MIN_SELECTED = 500
+MAX_TO_SELECT = 10
+#: Products and convolutions of one sample in each step, and their part of all.
+MIN_SINGLES = 16
+MOST_SINGLES = 0.8
+_SELECT = frozenset({"aten::select", "aten::unbind"})
+
+
+def selected(called: dict[str, int]) -> int:
+    """Return how many rows or elements are selected, where a loop does hardly anything else."""
+    count = sum(called.get(name, 0) for name in _SELECT)
+    much = MAX_TO_SELECT * count >= sum(called.values())
+    return count if count >= MIN_SELECTED and much else 0
+
+
+def singles(works: Iterable[KernelWork], steps: int) -> int:
+    """Return how many convolutions of a step are of one image, where nearly all are, or 0.
+
+    Products are left out: of one token, and of a recurrent step, they have one row, too.
+    """
+    rows = [work for work in works if work.on_host and work.kind == "convolution"]
+    single = [work for work in rows if work.shape.startswith("1x")]
+    count = sum(work.count for work in single) // max(1, steps)
+    most = max((work.count for work in single), default=0) // max(1, steps)
+    nearly = sum(work.count for work in single) >= MOST_SINGLES * sum(w.count for w in rows)
+    return count if most >= MIN_SINGLES and nearly else 0

@@ -369,6 +369,10 @@ def _doing(data: Holding) -> str:
             f"It runs beside the graphs of the compiled frame `{data.region}`, which ends a graph "
             "for it: a graph break, or `torch.compiler.disable`."
         )
+    if data.work == Work.REPORTS:
+        return "It logs, shows or saves something."
+    if data.work == Work.PREPARES:
+        return "It prepares data."
     return "It waits there, for a lock, a file or another thread, or computes without torch."
 
 

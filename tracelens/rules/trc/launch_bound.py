@@ -23,9 +23,11 @@ from tracelens.rules.trc._small import (
     MIN_READING,
     ONE_ELEMENT,
     Small,
+    selected,
+    singles,
     small_operators,
 )
-from tracelens.traces.measured import SelfTime, Step, TraceHeader, Window
+from tracelens.traces.measured import KernelWork, SelfTime, Step, TraceHeader, Window
 from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.rows import HeldBy, KernelTime, Timeline
 from tracelens.traces.runs import IDLE, Run, runs
@@ -105,6 +107,7 @@ class LaunchBound(Rule):
         frames: Table[PythonFunction],
         headers: Table[TraceHeader],
         nodes: Table[BackwardNode],
+        works: Table[KernelWork],
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose host launches more slowly than the device works.
 
@@ -117,7 +120,9 @@ class LaunchBound(Rule):
             elif row.record.is_foot and row.record.host_to_gpu >= MIN_RATIO:
                 yield self._summed(row)
         for each in runs(windows, steps):
-            yield from self._on_cpu(each, own, operators, frames)
+            mine = [row.record for row in works.within(each.window.first.input)]
+            one = singles(mine, len(each.all_steps))
+            yield from self._on_cpu(each, own, operators, frames, one=one)
         for view in views(windows, steps, timelines, held, whole=True):
             run = view.run
             n, launches = run.total("kernels"), run.total("launches")
@@ -152,6 +157,8 @@ class LaunchBound(Rule):
         own: Table[SelfTime],
         operators: Table[Operator],
         frames: Table[PythonFunction],
+        *,
+        one: int,
     ) -> Iterator[Finding]:
         """Yield that a program on the CPU calls many operators that do little."""
         whole, source = run.window.record, run.window.first.input
@@ -167,7 +174,7 @@ class LaunchBound(Rule):
         many = small.read >= MANY_READS and reading >= MIN_READING * whole.ms
         if small.much or many:
             line = busiest(frames, source, whole.ms)
-            yield self._small(whole, small, rows, line)
+            yield self._small(whole, small, rows, line, one=one)
 
     def _small(
         self,
@@ -175,6 +182,8 @@ class LaunchBound(Rule):
         small: Small,
         rows: list[Seen[Operator]],
         line: Seen[PythonFunction] | None,
+        *,
+        one: int,
     ) -> Finding:
         reading = min(small.left_ms, small.reading_ms())
         # Where reading is less than half of it, the loop around it is what costs.
@@ -191,6 +200,8 @@ class LaunchBound(Rule):
             reads=small.reads,
             sizing=small.sizing,
             stacked=stacked,
+            selected=selected({str(row.record): row.count for row in rows}),
+            singles=0 if stacked else one,
         )
         reads = small.reads > 0 or stacked > 0
         title = f"{small.calls:,} operators do little: calling them is what costs"
@@ -201,6 +212,8 @@ class LaunchBound(Rule):
         if small.reads:
             title = f"single elements of tensors are read {small.reads:,} times, an operator each"
         where = f" {told(line, whole.ms)}." if line is not None else ""
+        where += f" {one:,} convolutions of each step are of one image." if data.singles else ""
+        where += f" {data.selected:,} select one row or element." if data.selected else ""
         rows = sorted(rows, key=lambda row: (reads and str(row.record) != ONE_ELEMENT, -row.ms))
         return self.finding(
             "operators",
