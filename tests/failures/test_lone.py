@@ -190,6 +190,11 @@ def test_what_may_be_any_programs_is_left_alone(text: str, tmp_path: Path) -> No
         _first(text, tmp_path)
 
 
+def test_a_guard_that_did_not_fit_is_no_error_behind_whatever_prefix(tmp_path: Path) -> None:
+    text = "worker 3 says last reason: 12/0: tensor 'x' size mismatch at index 1. expected 77, actual 9\n"
+    assert _first(text, tmp_path).code == "LOG001"
+
+
 GUIDE = '# Set-up\n\n{} "Torch not compiled with CUDA enabled", install the CUDA build of torch.\n'
 
 

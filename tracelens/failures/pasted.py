@@ -37,6 +37,8 @@ _RUNS_TORCH = re.compile(
 #: Lines below the last exception of a long input, its own and what is printed at an exit, and of
 #: the code between the last frame and its exception.
 MAX_BELOW, MAX_CODE = 20, 4
+#: A guard that did not fit, in the words of an error.
+_REASON = re.compile(r"(?:last reason: |^\s{0,8}- )\d{1,9}/\d{1,9}: ")
 #: A line of a program's text.
 _IMPORT = re.compile(r"\s*(?:import [\w.]+(?: as \w+)?\s*$|from [\w.]+ import )")
 
@@ -112,7 +114,7 @@ def alone(episode: Episode, raised: list[Raised], frames: list[Traced]) -> int:
     if any(map(_IMPORT.match, lines)):
         return -1
     for n, line in enumerate(lines):
-        if is_warned(line):
+        if is_warned(line) or _REASON.search(line):
             continue
         if is_error(line, _below(lines, n)) or raised_by(line) or is_refused(line, episode):
             return n
