@@ -73,6 +73,11 @@ LINES = {
         "ERR006",
         "delete",
     ),
+    "half-a-file": (
+        "ImportError: /tmp/torchinductor_ana/m7/cm7ny7y.main.so: file too short",
+        "ERR006",
+        "shutil.rmtree(cache_dir())",
+    ),
     "openmp-symbol": (
         "ImportError: /tmp/torchinductor_ana/nh/cnh.so: undefined symbol: omp_get_max_levels",
         "ERR006",

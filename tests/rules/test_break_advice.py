@@ -416,3 +416,38 @@ def test_a_number_that_python_decides_by_later_is_not_kept_a_tensor(
     frame = (OWN, 9, "step", "norm = p.norm().item()")
     found = broken(tmp_path, ITEM + ITERATED.format(later), frame)
     assert ("keep-tensor" in [advice.id for advice in found.advice]) is is_kept
+
+
+BUILTIN = """Failed to trace builtin operator
+  Explanation: Dynamo does not know how to trace builtin operator `min`.
+
+  Developer debug context: builtin min [<class 'int'>] False
+"""
+KL = "/usr/lib/python3.11/site-packages/torch/distributions/kl.py"
+
+
+@pytest.mark.parametrize(
+    ("code", "behind", "advice", "says"),
+    [
+        (
+            "loss = kl_divergence(q, p) - px.log_prob(x)",
+            [(KL, 180, "kl_divergence", "fun = find(p, q)"), (KL, 127, "_dispatch_kl", "min(x)")],
+            "call-first",
+            "`kl_divergence` looks up the formula",
+        ),
+        (
+            "best = statistics.pick(sizes)",
+            [("/usr/lib/python3.11/statistics.py", 20, "pick", "return min(sizes)")],
+            "call-outside",
+            "Call `statistics.pick`, which calls `min`, before the compiled function",
+        ),
+        ("best = min(sizes)", [], "call-outside", "Call `min` before the compiled function"),
+    ],
+)
+def test_a_builtin_is_named_by_what_the_line_calls(
+    code: str, behind: list[tuple[str, int, str, str]], advice: str, says: str, tmp_path: Path
+) -> None:
+    found = broken(tmp_path, BUILTIN, (OWN, 7, "forward", code), *behind)
+    assert found.code == "GBR003"
+    assert ids(found) == [advice]
+    assert says in found.advice[0].text

@@ -190,6 +190,15 @@ def test_the_share_decides_where_nothing_tells_of_the_first_compilation(
     assert [one.id for one in found.advice][:1] == (["drop-last"] if is_told else ["mark-dynamic"])
 
 
+@pytest.mark.parametrize(("again", "is_told"), [(19.9, True), (20.0, False)])
+def test_a_first_entry_out_of_a_cache_is_no_measure(
+    again: float, is_told: bool, tmp_path: Path
+) -> None:
+    (found,) = sizes(tmp_path, [1.0, again])
+    assert ("times as long" in found.message) is is_told
+    assert ("static-sizes" in {one.id for one in found.advice}) is is_told
+
+
 def test_more_rows_than_before_are_no_last_batch(tmp_path: Path) -> None:
     found = last_batch(tmp_path, 7, 18, rows=20)
     assert [one.id for one in found.advice][:1] == ["mark-dynamic"]

@@ -21,6 +21,8 @@ from tracelens.report import Cost
 __all__ = ["CompiledFrame", "beside_first", "cost_of", "measured_ms"]
 
 
+#: From so many times on the first entry was not compiled: its code came out of a cache.
+CACHED = 20.0
 #: Seconds to the next compilation beyond which they say nothing of this one.
 MAX_BOUND = 120.0
 
@@ -122,7 +124,8 @@ def beside_first(step: Step, frames: Table[Frame]) -> float:
     """Return how many times as long as the first entry of the function this one took; 0: unknown.
 
     Both as Dynamo measured them, or both from the generated code to the guards: the log tells when
-    a recompile begins, and not when the first compilation did.
+    a recompile begins, and not when the first compilation did. It is not known, either, where the
+    code of the first one came out of a cache.
     """
     known = frames.derived(_by_compilation)
     *process, name = step.place.compilation
@@ -131,9 +134,11 @@ def beside_first(step: Step, frames: Table[Frame]) -> float:
     if first is None or again is None:
         return 0.0
     if len(first.metrics) == 1 and (took := _measured(again)):
-        return took / (first.metrics[0].record.entire_frame_compile_time_s or math.inf)
-    both = _from_code(first), _from_code(again)
-    return both[1] / both[0] if all(both) else 0.0
+        times = took / (first.metrics[0].record.entire_frame_compile_time_s or math.inf)
+    else:
+        both = _from_code(first), _from_code(again)
+        times = both[1] / both[0] if all(both) else 0.0
+    return times if times < CACHED else 0.0
 
 
 def _from_code(frame: Frame) -> float:

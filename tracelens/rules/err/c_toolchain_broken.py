@@ -19,6 +19,8 @@ _TITLES = {
     ),
 }
 _SYMBOL = re.compile(r"undefined symbol: (\S{1,120})")
+#: What the loader says of a file whose writer was killed, or whose disk was full.
+_PARTIAL = re.compile(r"file too short|invalid ELF header|truncated file")
 _NOT_FOUND = re.compile(r"(\S{1,80}): cannot open shared object")
 
 
@@ -32,7 +34,11 @@ def _why_not(data: FailureData) -> str:
         return f": `{found[1]}` is undefined"
     if found := _NOT_FOUND.search(said):
         return f": `{found[1]}` is not found"
-    return ""
+    return ": it was written only in part" if _is_partial(data) else ""
+
+
+def _is_partial(data: FailureData) -> bool:
+    return data.cause == "library-load" and bool(_PARTIAL.search(_said(data)))
 
 
 def _lacks(data: FailureData) -> str:
@@ -182,11 +188,26 @@ class CToolchainBroken(FailureRule):
             proof="needs two builds of torch",
         ),
         Remedy(
+            "half-written",
+            "A run that was killed while it compiled, or a full disk, left half a file in the "
+            "cache: delete the cache, and let it be built anew.",
+            code=(
+                'python -c "import shutil; from torch._inductor.codecache import cache_dir;'
+                ' shutil.rmtree(cache_dir())"'
+            ),
+            applies=_is_partial,
+            when="a library that was written only in part",
+            basis="untestable",
+            proof="needs a run that is killed while it writes",
+        ),
+        Remedy(
             "stale",
             "What another version, compiler or machine left in the cache may be the reason: delete"
             " it, and let it be built anew.",
             code="rm -rf /tmp/torchinductor_$USER",
-            applies=lambda d: d.cause == "library-load" and "/torchinductor_" in _said(d),
+            applies=lambda d: (
+                d.cause == "library-load" and "/torchinductor_" in _said(d) and not _is_partial(d)
+            ),
             when="a library of the cache",
             basis="untestable",
             proof="needs a cache of another machine",

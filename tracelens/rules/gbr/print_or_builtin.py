@@ -10,7 +10,7 @@ from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import Experiment, Knob
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
-from tracelens.rules.gbr._called import editable
+from tracelens.rules.gbr._called import called, editable
 from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule
 
 __all__ = ["PrintOrBuiltin"]
@@ -28,6 +28,12 @@ _WITHOUT = Knob(
     "print is left out of the graph",
     config={"torch._dynamo.config.ignore_logging_functions": "builtins.print"},
 )
+
+
+def _looks_up(data: BreakData) -> bool:
+    """Whether it is torch's table of formulas for the divergence of two distributions."""
+    last = data.stack[-1].file.replace("\\", "/") if data.stack else ""
+    return last.endswith("torch/distributions/kl.py")
 
 
 class PrintOrBuiltin(SiteRule):
@@ -96,12 +102,21 @@ class PrintOrBuiltin(SiteRule):
             knob=experiment.knob,
         ),
         Remedy(
+            "call-first",
+            "Call the model once before it is compiled: `kl_divergence` looks up the formula for "
+            "two kinds of distributions, which breaks the graph, and remembers it.",
+            when="`kl_divergence` of torch looks up its formula",
+            applies=_looks_up,
+            basis="tested",
+            proof="tests/advice/GBR003/call-first.py",
+        ),
+        Remedy(
             "call-outside",
             lambda data: (
                 f"Call {_shown(data)} before the compiled function, and pass on what it returns."
             ),
             when="another builtin, in code of your own",
-            applies=lambda data: data.name != "print" and editable(data),
+            applies=lambda data: data.name != "print" and editable(data) and not _looks_up(data),
             basis="tested",
             proof="tests/advice/GBR003/call-outside.py",
         ),
@@ -135,4 +150,8 @@ class PrintOrBuiltin(SiteRule):
 
 
 def _shown(data: BreakData) -> str:
-    return data.name if data.name.startswith("a ") else f"`{data.name}`"
+    """Return the builtin, or the call in the line that leads to it."""
+    written, unnamed = called(data), data.name.startswith("a ")
+    if not written or written.rpartition(".")[2] == data.name or f"{data.name}(" in data.code:
+        return data.name if unnamed else f"`{data.name}`"
+    return f"`{written}`" + ("" if unnamed else f", which calls `{data.name}`,")

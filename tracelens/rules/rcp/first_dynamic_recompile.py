@@ -172,8 +172,8 @@ class FirstDynamicRecompile(RecompileRule):
         ),
         Remedy(
             "pad",
-            "Take dynamic=False or mark_static out of the program, if it has one of them; else a "
-            "line of code needs the number: pad the input to one size.",
+            "Pad the input to one size, where a line of code needs the number. If the program has "
+            "dynamic=False or mark_static, take that out instead.",
             when="the guards of the new entry hold the size",
             applies=lambda data: data.is_constant,
             basis="tested",
