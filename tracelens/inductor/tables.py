@@ -21,8 +21,9 @@ _LOOKUPS = frozenset({"embedding", "embedding_bag"})
 _SPARSE_AT = {"embedding": 6, "embedding_bag": 7}
 #: ... and where ``scale_grad_by_freq`` and the mode: not all can have sparse gradients.
 _SCALED_AT, _MODE_AT = 5, 6
-#: Bytes of a table from which its gradient takes longer than a call: and rows per index.
-LARGE = 4 << 20
+#: Bytes of all tables of a graph from which their gradients take longer than a call, and of each.
+LARGE, LEAST = 4 << 20, 1 << 20
+#: Rows per index.
 FEW = 8
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _BACKWARD = re.compile(r"embedding_dense_backward|embedding_bag\w{0,20}_backward")
@@ -89,9 +90,13 @@ def _tables(seen: Seen[FxGraph]) -> Iterator[Trained]:
         if not _can_be_sparse(name, given):
             others.add(table)
     used = {labels.get(name, name) for name in others}
-    for table, one in found.items():
-        if table not in used and one.bytes >= LARGE and one.indices * FEW <= one.rows:
-            yield one
+    tables = [
+        one
+        for table, one in found.items()
+        if table not in used and one.bytes >= LEAST and one.indices * FEW <= one.rows
+    ]
+    if sum(one.bytes for one in tables) >= LARGE:
+        yield from tables
 
 
 def _looked_up(node: Node) -> tuple[str, list[str]]:

@@ -40,7 +40,8 @@ class DenseTableGradient(Rule):
         [0/0] [__graph_code]         e: "f32[512, 64][64, 1]cpu" = torch.nn.functional.embedding(i, w, None, None, 2.0, False, False)
 
     ## When it is harmless
-    For tables below 4 MiB, and with more than one index for every eight rows: nothing is said.
+    For tables below 4 MiB in all, and each below 1 MiB, and with more than one index for every eight
+    rows: nothing is said.
     Tables that something else reads as well, such as a last layer that is tied to them, get a dense
     gradient anyway and are not told; nor are those on a GPU, nor those that are not trained. Nor are
     lookups that have no sparse gradient: with ``scale_grad_by_freq``, and bags with ``mode="max"``.
@@ -81,7 +82,7 @@ class DenseTableGradient(Rule):
             id="sparse",
             text="Make the gradient sparse, and give the tables an optimizer that takes it: "
             "SparseAdam, or SGD without weight decay. Other parameters keep theirs; "
-            "pass those alone to `clip_grad_norm_`, which raises on sparse gradients.",
+            "pass those alone to `clip_grad_norm_` and its kin, which raise on sparse gradients.",
             when="each table is looked up once in the compiled function",
             applies=lambda data: not data.several,
             code=(
