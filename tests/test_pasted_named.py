@@ -246,8 +246,8 @@ def test_a_line_of_onednn_that_was_broken_by_hand_is_one(broken: str, tmp_path: 
     text = f"First:\n{RAN}{broken}\n\nSecond:\n{RAN}{REORDER}\n"
     path.write_text(text, encoding="utf-8")
     report = analyze(str(path))
-    (found,) = [one for one in report.told if one.code == "LOG001"]
-    assert found.title.startswith("single lines of oneDNN: `reorder` on `jit:uni`")
+    (found,) = [one for one in report.told if one.code == "ONE019"]
+    assert found.title.endswith("reorder on `jit:uni`")
     assert found.count == 2
     assert "does it once" in found.message
     assert found.evidence[0].line == 2

@@ -56,7 +56,7 @@ def _told(text: str, tmp_path: Path) -> list[Finding]:
                 "10.0.0.82<38455> failed : Connection refused\n"
             ),
             "LOG001",
-            "NCCL warns: socketStartConnect",
+            "network that NCCL chose: socketStartConnect",
         ),
     ],
 )

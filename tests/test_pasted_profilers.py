@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tracelens import Finding, analyze
+from tracelens import Finding, TracelensError, analyze
 
 NVPROF = (
     "==812== NVPROF is profiling process 812, command: python train.py\n"
@@ -144,3 +144,152 @@ def test_a_single_refusal_is_told_without_a_word_on_what_was_chosen(
 def test_bold_within_a_line_of_onednn_is_no_part_of_it(tmp_path: Path) -> None:
     bold = REF.replace("ref:any,undef", "ref:**any,**undef")
     assert _told(bold, tmp_path)[0].code == "ONE001"
+
+
+@pytest.mark.parametrize(
+    ("said", "advice"),
+    [
+        ("Bootstrap Root : rank 1 of 8 ranks has already checked in", "--node-rank"),
+        ("Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 17000", "LOCAL_RANK"),
+        ("Call to bind failed : Cannot assign requested address", "NCCL_SOCKET_FAMILY=AF_INET"),
+        ("NET/IB : Got completion from peer 10.2.0.6<5486> with status=12", "NCCL_IB_DISABLE=1"),
+        (
+            "Error while creating shared memory segment /dev/shm/nccl-Ab (size 9637888)",
+            "--ipc=host",
+        ),
+        ("Connect to 10.0.0.82<38455> failed : Connection refused", "NCCL_SOCKET_IFNAME"),
+        ("Net : Call to recv from 10.0.0.8<1> failed : Connection reset by peer", "redirects"),
+        ("Cuda failure 'an illegal memory access was encountered'", "CUDA_LAUNCH_BLOCKING=1"),
+        ("Message truncated : received 2048 bytes instead of 1024", "TORCH_DISTRIBUTED_DEBUG"),
+    ],
+)
+def test_a_warning_of_nccl_alone_is_told_with_what_to_do(
+    said: str, advice: str, tmp_path: Path
+) -> None:
+    texts = (
+        f"n1:812:901 [0] misc/socket.cc:379 NCCL WARN {said}\n",
+        (
+            "torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/"
+            "ProcessGroupNCCL.cpp:1970, unhandled system error, NCCL version 2.21.5\n"
+            f"ncclSystemError: System call failed or device error.\nLast error:\n{said}\n"
+        ),
+    )
+    for text in texts:
+        first = _told(text, tmp_path)[0].advice[0]
+        assert advice in f"{first.text} {first.env} {first.code}"
+
+
+def test_a_warning_that_passes_by_comes_after_one_that_does_not(tmp_path: Path) -> None:
+    verbs = "n1:8:9 [0] misc/ibvwrap.cc:63 NCCL WARN Failed to open libibverbs.so[.1]\n"
+    gpu = "n1:8:9 [0] init.cc:521 NCCL WARN Duplicate GPU detected : rank 1 and rank 0\n"
+    assert "goes by TCP" in _told(verbs, tmp_path)[0].title
+    assert "two ranks use one GPU" in _told(verbs + gpu, tmp_path)[0].title
+
+
+def test_words_of_nccl_in_other_errors_are_not_nccls(tmp_path: Path) -> None:
+    text = (
+        "Traceback (most recent call last):\n"
+        '  File "/home/ana/proj/serve.py", line 3, in <module>\n'
+        "    import torch\n"
+        "ConnectionResetError: [Errno 104] Connection reset by peer\n"
+    )
+    try:
+        found = _told(text, tmp_path)
+    except TracelensError:
+        return
+    assert not any("rank" in one.title for one in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "hf_Bert                             FAIL:           graph_breaks=11, expected=8\n",
+            "hf_Bert breaks its graph 11 times, not 8",
+        ),
+        (
+            (
+                "Time for inference 1: 2.45 sec total, 81.50 tokens/sec\n"
+                "Bandwidth achieved: 1098.18 GB/s\n"
+            ),
+            "81.50 tokens in a second, 1098.18 GB/s",
+        ),
+        (
+            (
+                "softmax-performance:\n          N      Triton  Torch (native)\n"
+                "0     256.0   68.186768      439.804651\n1     384.0  103.079215      668.057698\n"
+            ),
+            "a benchmark of kernels",
+        ),
+        (
+            (
+                "      (M, N, K)    triton_matmul-compile_time\n---------------  ----------------\n"
+                "(256, 256, 256)                    3870.13\n"
+            ),
+            "a benchmark of kernels",
+        ),
+        (
+            (
+                "conv_1   EXECUTED   layerType: Convolution   realTime: 129   cpu: 129   execType: "
+                "jit_avx2_FP32\n"
+            ),
+            "times of OpenVINO's layers",
+        ),
+        (
+            (
+                "/home/ana/venv/lib/site-packages/triton/knobs.py:212: UserWarning: Failed to "
+                'find nvdisasm\n  warnings.warn(f"Failed to find {binary}")\n'
+            ),
+            "a tool that prints machine code",
+        ),
+    ],
+)
+def test_what_benchmarks_and_other_tools_print_is_named(
+    text: str, words: str, tmp_path: Path
+) -> None:
+    first = _told(text, tmp_path)[0]
+    assert first.code == "LOG001"
+    assert words in first.title
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "model-performance:\n  accuracy: 0.91\n  loss: 0.3\n",
+        "Bandwidth achieved: 94.30 GB/s\nTransfer done\n",
+        "val                  OK:      accuracy=0.93, expected=0.95\n",
+        "step EXECUTED in 3 s\nlayer NOT_RUN\n",
+        "/home/ana/triton/tool.py:3: UserWarning: Failed to find nvdisasm\n",
+        "== Profiling result: ok\n",
+        " ** Quarterly Summary (by unit) (sales):\n",
+        "Total (MB)  used  free\n  1,200  3  4\n",
+    ],
+)
+def test_what_looks_alike_is_a_programs_own(text: str, tmp_path: Path) -> None:
+    with pytest.raises(TracelensError, match="plain program output"):
+        _told(text, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        (
+            "[rank0]:[2024-03-04 03:09:32,084] [8/0] torch._dynamo.utils: [ERROR] Accuracy failed: "
+            "allclose not within tol=0.001"
+        ),
+        "torchdynamo.utils: [ERROR] RMSE (res-fp64): 1572.99442, (ref-fp64): 41.00998",
+    ],
+)
+def test_torchs_own_comparison_is_told_in_a_longer_log(line: str, tmp_path: Path) -> None:
+    text = "".join(f"step {n} loss 0.1\n" for n in range(90))
+    found = [one for one in _told(f"{text}{line}\n{text}{REF}", tmp_path) if one.code == "NUM001"]
+    assert [one.severity for one in found] == ["warning"]
+    assert "REPRO_LEVEL=4" in (found[0].advice[-1].env or "")
+
+
+def test_timed_lines_of_onednn_are_told_by_what_took_the_time(tmp_path: Path) -> None:
+    first = _told(LONG + LONG.replace("167.8", "1.5").replace("mb128", "mb1"), tmp_path)[0]
+    assert (first.code, first.severity) == ("ONE019", "info")
+    assert "mb128" in first.message
+    assert first.advice[-1].env == "ONEDNN_VERBOSE=profile,dispatch"
+    assert _told(LONG.replace(",167.8", ","), tmp_path)[0].code == "LOG001"

@@ -232,7 +232,7 @@ def test_a_single_convolution_by_matrix_products_is_named(tmp_path: Path) -> Non
     assert code == "ONE002"
     assert "as im2col and a matrix product" in said
     code, said = _first(line.format("jit:avx2"), tmp_path)
-    assert code == "LOG001"
+    assert code == "ONE019"
     assert "copies the image apart" not in said
 
 
@@ -258,10 +258,10 @@ def test_weights_that_are_packed_are_told_as_such(tmp_path: Path) -> None:
     code, said = _first("".join(packed), tmp_path)
     assert code == "ONE003"
     assert "3 weights are packed" in said
-    assert _first("".join(packed[:2]), tmp_path)[0] == "LOG001"
+    assert _first("".join(packed[:2]), tmp_path)[0] == "ONE019"
     assert _first("".join(packed) + 4 * activation.replace("8x96", "9x96"), tmp_path)[0] == "ONE003"
     several = "".join(activation.replace("8x96", f"{n}x96") for n in range(4))
-    assert _first("".join(packed) + several, tmp_path)[0] == "LOG001"
+    assert _first("".join(packed) + several, tmp_path)[0] == "ONE019"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple
 
-__all__ = ["Refusal", "is_own", "refusal", "refusals"]
+__all__ = ["Refusal", "is_own", "of_nccl", "refusal", "refusals"]
 
 #: Characters for which a ``*`` in words may stand.
 GAP = 200
@@ -53,6 +53,11 @@ def _made(name: str, words: Sequence[str], shared: Sequence[str] = (), **more: A
 def refusal(text: str) -> Refusal | None:
     """Return what is refused in the message ``text``; None where nothing known is."""
     return next(_found(text), None)
+
+
+def of_nccl(text: str) -> Refusal | None:
+    """Return what is known of a warning, or of the last error, of NCCL's."""
+    return next((one for one in _found(text) if one.name.startswith("nccl-")), None)
 
 
 @lru_cache(maxsize=64)

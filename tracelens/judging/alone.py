@@ -23,6 +23,8 @@ MAX_LINES = 60
 MAX_OTHERS = 8
 #: The rule that sums up graph breaks.
 BREAKS = "GBR012"
+#: The rule that sums up oneDNN's times, and what LOG001 calls such lines.
+SUMMARY, ONEDNN = "ONE019", "lines of oneDNN"
 #: Notes that sum up, or are about the form of the log, and answer nothing.
 SUMMARIES = frozenset({"GBR012", "IND026", "LOG006", "ONE011", "ONE019"})
 
@@ -58,8 +60,24 @@ def answered(
     asked.setdefault(PASTED, rule)
     if not told:
         return verdicts, findings
+    timed = any(one.code == SUMMARY and one.data.get("steady_ms") for one in findings)
+    if timed and told[0].data.get("what") == ONEDNN:
+        return verdicts, [_answer(one, told[0]) for one in findings]
     fired = {"verdict": Outcome.FIRED, "reason": ""}
     return [_changed(one, fired) for one in verdicts], [*filter(_is_about_it, findings), *told]
+
+
+def _answer(finding: Finding, part: Finding) -> Finding:
+    """Return the summary of oneDNN's times as what such lines tell; other findings as they are."""
+    if finding.code != SUMMARY:
+        return finding
+    told = {
+        "severity": Severity.INFO,
+        "harmless": None,
+        "message": f"{finding.message} {part.message}",
+        "advice": [*finding.advice, *part.advice],
+    }
+    return finding.model_copy(update=told)
 
 
 def _is_paste(evidence: Evidence, inputs: Sequence[Input]) -> bool:

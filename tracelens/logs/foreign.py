@@ -57,6 +57,13 @@ class Foreign(Log):
         r"|Running (?:train|eval) method from [\w.-]{1,80} on \w{2,6} in "
         r"|\| {0,60}(?:suite|name|dev|Compiler) {1,60}\|[^\n]{0,300}?"
         r"(?:inductor|aot_eager|start_latency|nvfuser)"
+        r"|[\w.-]{2,60} {2,60}(?:[A-Z_]{2,20}:?) {1,40}(?:graph_breaks|accuracy)=[\w-]{1,30}, exp"
+        # Benchmarks of kernels, and of generating text; counters of OpenVINO.
+        r"|[\w=.,-]{0,80}(?:-performance|fused-attention|layer-norm|group-gemm)[\w=.,-]{0,80}:$"
+        r"| {0,40}(?:x_val|\([A-Z][\w, ]{2,60}\)) {2,40}\w[\w.]{0,60}-(?:latency|speedup|tflops"
+        r"|gbps|compile_time|walltime|accuracy)\b"
+        r"|Time for inference \d{1,4}: [\d.]{1,12} sec total, "
+        r"|[^\s|]{1,200} +(?:Status\.)?(?:EXECUTED|NOT_RUN|OPTIMIZED_OUT) *layerType: "
         # Times of both that a program prints, as the tutorial's does.
         r"|(?:\((?:train|eval)\) )?(?:[Ee]ager|[Cc]ompiled?)(?: (?:train|eval|model|mode|code))?"
         r"(?: (?:time|median|mean|avg|latency))?(?: \d{1,4})? {0,4}[:=] {0,4}"
@@ -105,6 +112,10 @@ class Foreign(Log):
         r"|(?:\((?:train|eval)\) )?(?:[Ee]ager|[Cc]ompiled?) [^\n]{0,60}\d"
         r"| {4}[A-Z#][^\n]{2,80}?  [\w/%]{0,20} +[\d.,]{1,20}$| {4}-{10}[- ]*$"
         r"| {4}Metric Name  |perf,|total perf: |tests:\d|&&&& |xft_verbose,"
+        r"|\d{1,4} {2,}[\d.]|\.\. {2,}\.\.\.| {2,20}(?:[A-Z][A-Z_]{0,12}|size) {2,}\w"
+        r"| {0,40}\([\d, ]{3,60}\) {2,}"
+        r"|(?:Average tokens/sec|Memory used|Compilation time|Time for inference \d{1,4}): [\d.]"
+        r"|Bandwidth achieved: |[^\s|]{1,200} +(?:Status\.)?(?:EXECUTED|NOT_RUN|OPTIMIZED_OUT) "
     )
 
     @classmethod
@@ -118,11 +129,15 @@ class Foreign(Log):
         records = super().parse(text)
         if any(isinstance(one, ForeignLine) and one.timings for one in records):
             return records if _BOTH.search(text) else ()  # of one side, it is the program's
+        if any(isinstance(one, ForeignLine) and one.kernels for one in records):
+            return records if _ROWS.search(text) else ()
         return (*records, *_as_logged(text, records))
 
 
 #: Times of eager and of compiled code, in either order.
 _BOTH = re.compile(r"(?s)[Ee]ager .*[Cc]ompiled? |[Cc]ompiled? .*[Ee]ager ")
+#: Rows of a benchmark of kernels, as pandas or tabulate prints them.
+_ROWS = re.compile(r"\n(?:0 {2,}[\d.]+ {2,}[\d.]| {0,40}\([\d, ]{3,60}\) {2,}[\d.])")
 _REPORT = "Torchdynamo Profiler Report"
 _AGAIN = re.compile(
     r"(?m)^'(?P<name>[^'\n]{1,200})' \((?P<file>[^\n]{1,300}?):(?P<line>\d{1,7})\)"
@@ -216,6 +231,12 @@ class ForeignLine(Record):
     #: Triton's own profiler, and those of ROCm.
     proton: Flag = False
     rocprof: Flag = False
+    #: Benchmarks of kernels: Triton's own, and those of tritonbench.
+    kernels: Flag = False
+    #: Tokens and bytes in a second, as gpt-fast and torchao print them.
+    tokens: Flag = False
+    #: Times of each layer that OpenVINO measured.
+    openvino: Flag = False
 
     @property
     def tool(self) -> str:

@@ -124,7 +124,8 @@ class Warnings(Log):
     begins = re.compile(
         # The place and the category first: one look at the line up to its first colon.
         r" {0,8}(?:[A-Za-z]:)?(?=[^\s:][^:\n]{0,800}+:\d+: \w{0,60}Warning:)"
-        r"(?:(?:[^:\n]{1,301}[/\\]torch\w{0,20}|torch)[/\\][^:\n]{0,200}:\d+: \w{0,60}Warning:"
+        r"(?:(?:[^:\n]{1,301}[/\\](?:torch\w{0,20}|(?:site|dist)-packages[/\\]triton)|torch)"
+        r"[/\\][^:\n]{0,200}:\d+: \w{0,60}Warning:"
         r"|[^:\n]{1,501}:\d+: \w{0,60}Warning: (?:flex_attention called"
         r"|Unable to hit fast path of CUDAGraphs|Anomaly Detection|The CUDA Graph is empty"
         rf"|{_SDPA}))"

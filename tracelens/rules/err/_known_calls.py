@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tracelens.dynamo import user_code
+from tracelens.failures.refusals import Refusal, of_nccl
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData
 from tracelens.rules.err._known_messages import final
@@ -32,7 +33,23 @@ def _is_unreachable(data: FailureData) -> bool:
 #: What NCCL says of a call that the program made wrongly.
 _WRONG_USE = frozenset({"invalidargument", "invalidusage"})
 
+
+def _last(data: FailureData) -> Refusal | None:
+    """Return what is known of the last error that NCCL names."""
+    return of_nccl(data.message) if data.cause == "nccl-error" else None
+
+
 CALLS = (
+    Remedy(
+        "nccl-said",
+        lambda d: one.text if (one := _last(d)) else "What NCCL's last error asks for.",
+        code=lambda d: one.code if (one := _last(d)) else None,
+        env=lambda d: one.env if (one := _last(d)) else None,
+        applies=lambda d: _last(d) is not None,
+        when="NCCL names an error that is known",
+        basis="source",
+        proof="https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html",
+    ),
     Remedy(
         "ranks-first",
         "Look at the other ranks' logs: where one of them ended first, its error is the cause, and"
@@ -48,7 +65,7 @@ CALLS = (
         "The ranks cannot reach each other over the network that NCCL chose. Name the interface"
         " that all hosts share (`ip addr` lists them), and let its ports through firewalls.",
         env="NCCL_SOCKET_IFNAME=eth0 NCCL_DEBUG=INFO",
-        applies=lambda d: d.cause == "nccl-error" and _is_unreachable(d),
+        applies=lambda d: d.cause == "nccl-error" and _is_unreachable(d) and not _last(d),
         when="NCCL cannot connect",
         basis="untestable",
         proof="needs several hosts",

@@ -91,6 +91,11 @@ def _onednn(rows: list[Seen[Record]]) -> str:
             spent[name] = spent.get(name, 0.0) + (row.ms or 0.0)
     if not spent:
         return "They tell what oneDNN made or checked, and no execution."
+    if any(not run.impl for run in runs):
+        return (
+            "`gemm_api` is oneDNN's BLAS-like interface: a product that is called without a matmul "
+            "primitive, so that its implementation and its packed weights are not told."
+        )
     names = sorted(spent, key=lambda name: -spent[name])
     moved = sum(ms for name, ms in spent.items() if name.startswith("`reorder`"))
     total = sum(spent.values())
@@ -104,6 +109,12 @@ def _onednn(rows: list[Seen[Record]]) -> str:
             "throughout (channels_last) avoids them; of weights, freezing or packing them once."
         )
     most = ", ".join(f"{name} {length(spent[name])}" for name in names[:3])
+    if moved == total:
+        return (
+            f"They show {most}{and_more(len(names), 3)}. A reorder copies a tensor into another "
+            "layout, and computes nothing: of weights, freezing or prepacking does it once; of "
+            "activations, one memory format throughout avoids it."
+        )
     return f"They show {most}{and_more(len(names), 3)}{_references.told(runs)}."
 
 

@@ -46,30 +46,9 @@ class _Words(NamedTuple):
     what: str
     means: str
     do: str
-    #: The one command that settles it, where it is not the whole message.
-    advice: Advice | None = None
 
 
 _WORDS = (
-    _Words(
-        re.compile(
-            r"\bAccuracy failed\b|RMSE \(res-fp64\): |\bbad accuracy detected", re.IGNORECASE
-        ),
-        "torch's own comparison of compiled with eager results, which failed",
-        "A result of compiled code is further from the one in float64 (`res-fp64`) than eager"
-        " code's is (`ref-fp64`), by more than the tolerance. In float16 and bfloat16 that mostly"
-        " is rounding: fused code rounds once, eager code after every operator. Where the first"
-        " number is many times the second, or in float32, it may be a bug of the compiler.",
-        "",
-        Advice(
-            id="round-as-eager",
-            text="Compare once more with compiled code that rounds as eager code does (since torch"
-            " 2.6): if they agree, it is rounding. Else let the minifier find the operators.",
-            env="TORCHINDUCTOR_EMULATE_PRECISION_CASTS=1",
-            code="TORCHDYNAMO_REPRO_AFTER=aot TORCHDYNAMO_REPRO_LEVEL=4 python app.py",
-            basis="source",
-        ),
-    ),
     _Words(
         re.compile(
             r"capture_scalar|CAPTURE_SCALAR|target=(?:item|tolist|aten\._local_scalar)"
@@ -123,6 +102,8 @@ _WORDS = (
 )
 #: What launchers and libraries print in every run.
 _ANY_RUN = re.compile(r"OMP_NUM_THREADS environment variable|\*{20}|force disabled")
+#: Of these NUM001 tells.
+_COMPARED = re.compile(r"\b[Aa]ccuracy failed\b|RMSE \(res-fp64\): |\bbad accuracy detected")
 _OTHER = _Words(
     re.compile(""),
     "a piece of torch's own log",
@@ -154,15 +135,14 @@ def of(
     words = next((one for one in _WORDS if one.of.search(text)), _OTHER)
     if words is _OTHER and (_ANY_RUN.search(text) or not re.search(r"\w", text)):
         return []
+    if _COMPARED.search(text):
+        return []
     return [
         Part(
             words.what,
             " ".join(filter(None, (words.means, told(text)))),
-            ""
-            if words.advice
-            else "The rest of the message, which is not in it, says what it was.",
-            words.advice
-            or Advice(
+            "The rest of the message, which is not in it, says what it was.",
+            Advice(
                 id="whole-message",
                 text=f"Print breaks and errors whole, into a file.{words.do}",
                 env='TORCHDYNAMO_VERBOSE=1 TORCH_LOGS="graph_breaks"',
@@ -171,7 +151,6 @@ def of(
             ),
             sum(row.count for row in held),
             [row.quote() for row in few(held)],
-            whole=bool(words.advice),
         )
     ]
 

@@ -94,6 +94,50 @@ SUMS = {
             basis="source",
         ),
     ),
+    "kernels": (
+        "a benchmark of kernels",
+        (
+            "Its columns are implementations, its rows sizes; Triton's own benchmarks print GB/s "
+            "or TFLOPS, of which more is better, tritonbench mostly milliseconds. Small sizes "
+            "measure the launch, and not the kernel. Nothing in it is torch.compile's, unless a "
+            "column says so."
+        ),
+        Advice(
+            id="generated",
+            text="See which kernel torch.compile makes of the same function, and its bandwidth.",
+            env="TORCHINDUCTOR_PROFILE=1",
+            basis="source",
+        ),
+    ),
+    "tokens": (
+        "tokens and bytes in a second",
+        (
+            "To generate a token every weight is read once: near the GPU's bandwidth only fewer "
+            "bytes help (int8 or int4 weights), and below half of it launches, graph breaks or "
+            "recompiles are the limit."
+        ),
+        Advice(
+            id="why-no-faster",
+            text="See whether a token is one graph, compiled once, and recorded as a CUDA graph.",
+            env='TORCH_LOGS="graph_breaks,recompiles,cudagraphs,perf_hints"',
+            basis="source",
+        ),
+    ),
+    "openvino": (
+        "times of OpenVINO's layers",
+        (
+            "They are OpenVINO's counters: `execType` is the kernel, in oneDNN's words, and `ref` "
+            "in it the slow reference; `NOT_RUN` is fused into another layer. Nothing in them is "
+            "torch's."
+        ),
+        Advice(
+            id="own-backend",
+            text="Compare with torch's own backend, whose lines are read here.",
+            env="ONEDNN_VERBOSE=profile,dispatch",
+            code='model = torch.compile(model)  # instead of backend="openvino"',
+            basis="source",
+        ),
+    ),
     "rocprof": (
         "a table of kernels that ROCm's profiler made",
         (
@@ -123,6 +167,13 @@ _BOUND = re.compile(
 )
 _MODEL_RUN = re.compile(r"Running (?:train|eval) method from (?P<name>[\w.-]{1,80}) on ")
 _COMPILED_IN = re.compile(r"PT2 Compilation time: +(?P<seconds>[\d.]{1,12}) seconds")
+_EXPECTED = re.compile(
+    r"(?m)^(?P<name>[\w.-]{2,60}) {2,60}[A-Z_]{2,20}:? {1,40}(?P<what>graph_breaks|accuracy)="
+    r"(?P<got>[\w-]{1,30}), expected=(?P<due>[\w-]{1,30})"
+)
+_RATE = re.compile(r"\b(\d{1,9}\.\d{1,6}) tokens/sec")
+_BYTES = re.compile(r"Bandwidth achieved: (\d{1,9}\.\d{1,6}) GB/s")
+_COMPILING = re.compile(r"Compilation time: (\d{1,9}\.\d{1,6}) seconds")
 _UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
 #: Times of compiled code for one of eager's from which it is no gain.
 NO_GAIN = 0.99
@@ -187,4 +238,33 @@ def _model_run(text: str) -> str:
     return f"{name['name']}: {', and '.join(said)}" if said else ""
 
 
-_TITLES = {"timings": _timings, "memory": _memory, "ncu": _ncu, "benchmarks": _model_run}
+def _checked(text: str) -> str:
+    """Return which models break more graphs, or give other results, than a benchmark expects."""
+    told = []
+    for one in _EXPECTED.finditer(text):
+        if one["what"] == "accuracy":
+            told.append(f"{one['name']}: {one['got']}, and {one['due']} was expected")
+        else:
+            told.append(f"{one['name']} breaks its graph {one['got']} times, not {one['due']}")
+    return "; ".join(told[:2])
+
+
+def _of_benchmark(text: str) -> str:
+    return _checked(text) or _model_run(text)
+
+
+def _tokens(text: str) -> str:
+    rate, bytes_, took = (pattern.search(text) for pattern in (_RATE, _BYTES, _COMPILING))
+    said = [f"{rate[1]} tokens in a second"] if rate else []
+    said += [f"{bytes_[1]} GB/s"] if bytes_ else []
+    said += [f"compiling took {took[1]} s"] if took else []
+    return ", ".join(said)
+
+
+_TITLES = {
+    "timings": _timings,
+    "memory": _memory,
+    "ncu": _ncu,
+    "benchmarks": _of_benchmark,
+    "tokens": _tokens,
+}

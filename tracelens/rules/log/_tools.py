@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from tracelens.report import Advice
+from tracelens.rules.log import _nccl
 from tracelens.rules.log._sums import SUMS
 from tracelens.rules.log._sums import title as of_sums
 from tracelens.words import length, number
@@ -101,11 +102,6 @@ TOOLS = {
     ),
     **SUMS,
 }
-_WARN = re.compile(r"NCCL WARN (?P<said>[^\n]{1,160})")
-_UNREACHED = re.compile(
-    r"NCCL WARN [^\n]{0,200}(?:socketStartConnect|Connect to |onnection (?:refused|timed out)"
-    r"|no socket interface found)"
-)
 _BUSY = re.compile(r"Percent of time when GPU is busy: (?P<share>\d{1,3}(?:\.\d{1,4})?) ?%")
 _MODEL = re.compile(
     r"(?m)^\"?(?:cuda|cpu|xpu|mps)\"?,(?P<name>[^,\n]{1,120}),\d{1,9},"
@@ -130,6 +126,8 @@ IDLE = 60
 
 def more(tool: str, texts: Iterable[str]) -> str:
     """Return what follows from what a tool printed, beyond what it is."""
+    if tool == "nccl":
+        return _nccl.meaning(texts)
     if not _waits(tool, texts):
         return ""
     return (
@@ -140,14 +138,8 @@ def more(tool: str, texts: Iterable[str]) -> str:
 
 def instead(tool: str, texts: Iterable[str]) -> Advice | None:
     """Return what helps more than the tool's own advice, where what it printed tells."""
-    if tool == "nccl" and _UNREACHED.search("\n".join(texts)):
-        return Advice(
-            id="interface",
-            text="The ranks cannot reach each other over the network that NCCL chose: name the "
-            "interface that all hosts share (`ip addr` lists them).",
-            env="NCCL_SOCKET_IFNAME=eth0 NCCL_DEBUG=INFO",
-            basis="source",
-        )
+    if tool == "nccl":
+        return _nccl.advice(texts)
     if not _waits(tool, texts):
         return None
     return Advice(
@@ -167,8 +159,8 @@ def _waits(tool: str, texts: Iterable[str]) -> bool:
 def title(tool: str, texts: Iterable[str]) -> str:
     """Return what a title says of what a tool printed; empty where nothing in it tells."""
     text = "\n".join(texts)
-    if tool == "nccl" and (found := _WARN.search(text)):
-        return f"NCCL warns: {found['said']}"
+    if tool == "nccl":
+        return _nccl.title([text])
     if tool == "kernel_times" and (found := _BUSY.search(text)):
         return f"the device computed {number(float(found['share']))} % of the time"
     if tool == "benchmarks":

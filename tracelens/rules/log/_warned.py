@@ -164,6 +164,14 @@ _SEEN = (
         "Ignore it.",
     ),
     _Warned(
+        re.compile(r"Failed to find (?:cuobjdump|nvdisasm)"),
+        "a warning that Triton does not find a tool that prints machine code",
+        "It is harmless: the tool is asked for only where a kernel's machine code is looked at. "
+        "Kernels are compiled without it.",
+        "Ignore it. A toolkit of CUDA has the tool; its path can be set.",
+        env="TRITON_CUOBJDUMP_PATH=/usr/local/cuda/bin/cuobjdump",
+    ),
+    _Warned(
         re.compile(r"triton not found"),
         "a warning that Triton is not installed",
         "It is harmless for a program on the CPU: operations of Triton's kernels are not counted.",

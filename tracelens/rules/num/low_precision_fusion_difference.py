@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -14,13 +15,19 @@ from tracelens.rules import Rule
 from tracelens.words import few
 
 if TYPE_CHECKING:
-    from tracelens.logs.compile_errors import Failure
+    from tracelens.logs.compile_errors import Failure, LogError
+    from tracelens.logs.torch_notes import TorchNote
     from tracelens.logs.warnings import TorchWarning
 
 __all__ = ["LowPrecisionFusionDifference"]
 
 #: A larger difference is more than rounding explains, for results around 1.
 MOST = 0.125
+#: What torch says where its own comparison fails.
+_FAILED = re.compile(r"\b[Aa]ccuracy failed\b|RMSE \(res-fp64\): |\bbad accuracy detected")
+_RMSE = re.compile(
+    r"RMSE \(res-fp64\): (?P<res>\d{1,18}\.\d{1,9}), \(ref-fp64\): (?P<ref>\d{1,18}\.\d{1,9})"
+)
 #: The relative tolerance with which torch.testing compares, and the type that it is for.
 TOLERANCES = {"up to 0.016 allowed": "bf16", "up to 0.001 allowed": "f16"}
 
@@ -47,9 +54,10 @@ class LowPrecisionFusionDifference(Rule):
         Greatest relative difference: 0.0218505859375 at index (2040,) (up to 0.016 allowed)
 
     ## When it is harmless
-    Always, which is why it is information. Not reported are differences above 0.125, and those of
-    float32: these may be bugs. Whether tensors are bfloat16 or float16 is read off the tolerance of
-    the comparison, or off the graphs.
+    Always, which is why it is information; but for torch's own check (of its benchmarks, and of
+    TORCHDYNAMO_REPRO_LEVEL=4), which compares with float64 and is a warning. Not reported
+    are differences above 0.125, and those of float32: these may be bugs. Whether they are bfloat16
+    or float16 is read off the tolerance of the comparison, or off the graphs.
 
     ## What to do
     Compare with a float64 or float32 reference instead of eager code; or let compiled code round,
@@ -75,6 +83,8 @@ class LowPrecisionFusionDifference(Rule):
         #: ``bf16`` or ``f16``.
         dtype: str = ""
         greatest: float | None = None
+        #: Torch itself compared, for its minifier or its benchmarks.
+        checked: bool = False
 
     remedies = (
         Remedy(
@@ -87,6 +97,16 @@ class LowPrecisionFusionDifference(Rule):
             since="2.6",
             basis="tested",
             proof="tests/advice/NUM001/round-as-eager.py",
+        ),
+        Remedy(
+            id="minify",
+            text="If they differ all the same, let torch find the smallest graph that differs, and "
+            "report that.",
+            when="torch's own comparison failed",
+            applies=lambda data: data.checked,
+            env="TORCHDYNAMO_REPRO_AFTER=aot TORCHDYNAMO_REPRO_LEVEL=4",
+            since="2.0",
+            proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
         ),
         Remedy(
             id="eager-generator",
@@ -104,8 +124,11 @@ class LowPrecisionFusionDifference(Rule):
         failures: Table[Failure],
         warnings: Table[TorchWarning],
         graphs: Table[FxGraph],
+        errors: Table[LogError],
+        notes: Table[TorchNote],
     ) -> Iterator[Finding]:
         """Yield one finding for failed comparisons of each type, and one for random numbers."""
+        yield from self._checked([*errors, *notes])
         for row in failures:
             if row.record.topic == "not-close" and (row.record.greatest or 0.0) <= MOST:
                 dtype = _tolerated(row) or _of_graphs(row, graphs)
@@ -126,6 +149,33 @@ class LowPrecisionFusionDifference(Rule):
                 advice=self.advise(data),
                 data=data,
             )
+
+    def _checked(self, rows: list[Seen[LogError] | Seen[TorchNote]]) -> Iterator[Finding]:
+        """Yield what torch's own check of a graph says: of benchmarks, and for the minifier."""
+        held = [row for row in rows if _FAILED.search(row.text)]
+        if not held:
+            return
+        measured = [found for row in held for found in _RMSE.finditer(row.text)]
+        worst = max(measured, key=lambda one: float(one["res"]), default=None)
+        said = f": RMSE {worst['res']}, and {worst['ref']} for eager code" if worst else ""
+        data = self.Data(is_random=False, checked=True)
+        yield self.finding(
+            "checked",
+            title=f"torch's own comparison of compiled with eager results failed{said}",
+            message=(
+                "A result of compiled code is further from the one in float64 (`res-fp64`) than "
+                "eager code's is (`ref-fp64`), by more than the tolerance. In float16 and bfloat16 "
+                "that mostly is rounding: fused code rounds once, eager code after every operator. "
+                "Where the first number is many times the second, or in float32, it may be a bug "
+                "of the compiler."
+            ),
+            severity=Severity.WARNING,
+            confidence=Confidence.MEDIUM,
+            count=sum(row.count for row in held),
+            evidence=[row.quote() for row in few(held)],
+            advice=self.advise(data),
+            data=data,
+        )
 
     def _compared(self, row: Seen[Failure], dtype: str) -> Finding:
         record = row.record
