@@ -1,4 +1,4 @@
-"""Compiled functions that leave Python between their graphs, and steps that all compile."""
+"""Pauses between operators and graphs: whose they are; and steps that all compile."""
 
 from __future__ import annotations
 
@@ -93,3 +93,22 @@ def test_a_step_without_compiling_is_one_that_does_not_compile(
     assert ("A step without" in finding.message) is bool(without)
     assert without in finding.message
     assert ("after the first step" in finding.message) is bool(without)
+
+
+@pytest.mark.parametrize(("calls", "told"), [(10, True), (11, False)])
+@pytest.mark.parametrize("builtin", ["", "<built-in function collect>"])
+def test_a_function_that_pauses_in_few_of_its_calls_is_not_what_takes_long(
+    tmp_path: Path, calls: int, builtin: str, *, told: bool
+) -> None:
+    """One call of ten lasts 30 ms: another program ran meanwhile, unless garbage was collected."""
+    events: list[Json] = []
+    at = 0.0
+    for call in range(calls):
+        us = 30_000.0 if call == 1 else 100.0
+        events.append(span("python_function", "model.py(6): forward", at, us))
+        if builtin and call == 1:
+            events.append(span("python_function", builtin, at + 1, us - 2))
+        events.append(op("aten::mm", at + us, 1_000.0))
+        at += us + 1_010.0
+    findings = found(tmp_path, events, with_stack=1)
+    assert ("TRC024" in findings) is (told or bool(builtin))

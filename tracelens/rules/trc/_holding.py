@@ -6,7 +6,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import FindingData
 from tracelens.traces.host_work import Work
 
-__all__ = ["BACKWARD", "GARBAGE", "REMEDIES", "WAITS", "Holding"]
+__all__ = ["BACKWARD", "GARBAGE", "REMEDIES", "WAITS", "Holding", "doing"]
 
 #: What takes the time, where it is neither the program's nor torch's: see ``own_frames.called``.
 GARBAGE = "gc.collect"
@@ -194,3 +194,21 @@ REMEDIES = (
         proof="https://docs.pytorch.org/docs/stable/profiler.html",
     ),
 )
+
+
+def doing(data: Holding) -> str:
+    """Say what can be known of what a line does."""
+    if data.called == GARBAGE:
+        return "Python looks there for objects that nothing refers to."
+    if data.called in WAITS:
+        return "It waits there for another thread."
+    if data.region:
+        return (
+            f"It runs beside the graphs of the compiled frame `{data.region}`, which ends a graph "
+            "for it: a graph break, or `torch.compiler.disable`."
+        )
+    if data.work == Work.REPORTS:
+        return "It logs, shows or saves something."
+    if data.work == Work.PREPARES:
+        return "It prepares data."
+    return "It waits there, for a lock, a file or another thread, or computes without torch."

@@ -12,7 +12,7 @@ from tracelens.logs.chrome_trace import PythonFunction, RuntimeCall
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
-from tracelens.rules.trc._holding import BACKWARD, GARBAGE, REMEDIES, WAITS, Holding
+from tracelens.rules.trc._holding import BACKWARD, GARBAGE, REMEDIES, WAITS, Holding, doing
 from tracelens.traces.host_work import Work, work_of
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.rows import BetweenOperators, CopyTime, HeldBy, MemoryTraffic, Timeline
@@ -42,6 +42,8 @@ _OPERATOR = re.compile(r"\w::\w|Backward\d*$")
 BEFORE = 1.3
 #: How the calls of compiled frames are named.
 _REGION = "Torch-Compiled Region: "
+#: Calls for each pause from which on it is not the function that takes long.
+OFTEN = 10
 _COMPREHENSION = re.compile(r"<(?:\w+comp|genexpr|lambda)>$")
 #: Share of the idle time that one line explains.
 MAIN = 0.5
@@ -148,9 +150,10 @@ class HostWorkHoldsDevice(Rule):
             yield self._unnamed(window, unnamed, ms)
         sums: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0])
         inner: dict[str, Seen[BetweenOperators]] = {}
+        calls = {str(row.record): row.count for row in frames.within(window.first.input)}
         for row in rows:
             name = _named(row.record)
-            if row.record.called == BACKWARD:
+            if row.record.called == BACKWARD or _stray(row.record, calls):
                 continue  # torch's own: it sorts its nodes, and lets go of what was kept
             if name and not any(word in name for word in NOT_WORK[:2]):
                 sums[name][0] += row.record.ms
@@ -237,7 +240,7 @@ class HostWorkHoldsDevice(Rule):
             title=f"{shown} takes {percent(share)} of the trace, and runs no operator",
             message=(
                 f"In {many} of 0.2 ms and more torch computes nothing, and the host is in "
-                f"{shown}: {length(ms)} of {length(whole)}.{there} {_doing(data)}"
+                f"{shown}: {length(ms)} of {length(whole)}.{there} {doing(data)}"
             ),
             severity=Severity.WARNING if region else Severity.INFO,
             confidence=Confidence.MEDIUM,
@@ -317,7 +320,7 @@ class HostWorkHoldsDevice(Rule):
             called=longest.called if longest.called in {GARBAGE, *WAITS} else "",
             results=results,
         )
-        inner = f" It calls `{data.called}`: {_doing(data)}" if data.called else ""
+        inner = f" It calls `{data.called}`: {doing(data)}" if data.called else ""
         share = ms / view.window_ms
         where = where_of(frame) if frame else None
         name = f"`{where.function}`" if where is not None else f"`{frame or operator}`"
@@ -358,22 +361,9 @@ def _called_in(
     return min(rows, key=lambda row: row.ms, default=None)
 
 
-def _doing(data: Holding) -> str:
-    """Say what can be known of what a line does."""
-    if data.called == GARBAGE:
-        return "Python looks there for objects that nothing refers to."
-    if data.called in WAITS:
-        return "It waits there for another thread."
-    if data.region:
-        return (
-            f"It runs beside the graphs of the compiled frame `{data.region}`, which ends a graph "
-            "for it: a graph break, or `torch.compiler.disable`."
-        )
-    if data.work == Work.REPORTS:
-        return "It logs, shows or saves something."
-    if data.work == Work.PREPARES:
-        return "It prepares data."
-    return "It waits there, for a lock, a file or another thread, or computes without torch."
+def _stray(row: BetweenOperators, calls: dict[str, int]) -> bool:
+    """Tell whether a function pauses in few of its calls: the machine did something else then."""
+    return row.called != GARBAGE and OFTEN * row.count < calls.get(row.frame, 0)
 
 
 def _named(row: BetweenOperators) -> str:
