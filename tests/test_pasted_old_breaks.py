@@ -133,3 +133,39 @@ def test_a_note_that_is_quoted_with_its_logger_is_that_note(tmp_path: Path) -> N
     log = tmp_path / "run.log"
     log.write_text(f'It prints ..."torch._dynamo.variables.torch: [WARNING] {note}" for pages\n')
     assert [one.code for one in analyze(str(log)).findings] == ["GBR017"]
+
+
+OTHERS = [
+    "hasattr: UserDefinedClassVariable()",
+    "call_method NNModuleVariable() eval [] {}",
+    "missing: STORE_GLOBAL",
+    "autograd.Function with requires_grad",
+]
+
+
+@pytest.mark.parametrize("reason", OTHERS)
+def test_a_break_that_no_rule_is_about_has_advice(tmp_path: Path, reason: str) -> None:
+    text = f"{HEADS[0]}Graph break: {reason} from user code at:\n{STACK.format('  ', 'self.f(x)')}"
+    (found,) = told(tmp_path, text)
+    assert (found.code, reason in found.title) == ("GBR012", True)
+    assert [one.id for one in found.advice] == ["leave-line-out", "newer-torch"]
+    assert "`y = self.f(x)`" in found.advice[0].text
+
+
+def test_where_torch_says_what_to_do_nothing_is_added(tmp_path: Path) -> None:
+    text = (
+        "Graph break in user code at /home/ana/proj/model.py:7\n"
+        "Graph Break Reason: Something that no rule is about\n"
+        "  Explanation: Dynamo does not know it.\n"
+        "  Hint: Write it otherwise.\n"
+    )
+    (found,) = told(
+        tmp_path, "".join(f"[0/0] [__graph_breaks] {line}\n" for line in text.splitlines())
+    )
+    assert found.code == "GBR012"
+    assert not {"leave-line-out", "newer-torch"} & {one.id for one in found.advice}
+
+
+def test_a_mask_of_booleans_makes_a_size_that_data_tells(tmp_path: Path) -> None:
+    text = f"{HEADS[0]}Graph break: dynamic Tensor.__getitem__(bool[]) from user code at:\n{STACK.format('  ', 'x[x > 0]')}"
+    assert codes(tmp_path, text)[0] == "GBR008"

@@ -274,6 +274,11 @@ class Cause(_Told):
     site: Site | None = None
 
     @property
+    def told(self) -> bool:
+        """Whether torch says more than what it met, as it does since 2.7."""
+        return bool(self.explanation or self.hints or self.context or self.site)
+
+    @property
     def family(self) -> str:
         """What broke the graph, in one word; see :class:`Kind`."""
         family = self.kind.family

@@ -48,8 +48,15 @@ class SummaryData(FindingData):
     hints: tuple[str, ...] = ()
     reason: str = ""
     value: str = ""
+    #: The code of the only place; whether torch tells no more than what it met, as up to 2.6.
+    code: str = ""
+    terse: bool = False
     #: A module has a backward hook.
     has_hooks: bool = False
+
+
+def _is_terse(data: SummaryData) -> bool:
+    return data.terse and bool(data.reason) and not (data.has_hooks or is_value(data))
 
 
 class BreakCountSummary(Rule):
@@ -119,6 +126,26 @@ in user code at /home/ana/proj/model.py:39
             basis="tested",
             proof="tests/advice/GBR012/no-hooks.py",
         ),
+        Remedy(
+            "leave-line-out",
+            lambda data: (
+                f"Do what {_shown(data)} does before the compiled function is called, or after it, "
+                "or write it with operations of tensors alone."
+            ),
+            when="there is one place in code of your own, and torch says no more than what it met",
+            applies=lambda data: _is_terse(data) and not data.package,
+            basis="untestable",
+            proof="what the line does decides how it is written otherwise",
+        ),
+        Remedy(
+            "newer-torch",
+            "See whether the newest torch has the break: these are the words of 2.6 or older; "
+            "later versions trace more, and say what helps.",
+            when="there is one place, and torch says no more than what it met",
+            applies=_is_terse,
+            basis="untestable",
+            proof="what a later version traces is not in the log",
+        ),
         COMPILE_INNER,
         NEWER_VERSION,
     )
@@ -154,6 +181,8 @@ in user code at /home/ana/proj/model.py:39
             skipped=skipped,
             package=package,
             reason=only.record.text if only else "",
+            code=only.line.code.strip() if only else "",
+            terse=bool(only and only.record.cause and not only.record.cause.told),
             value=value_of(only) if only else "",
             has_hooks=HOOKS in reason,
             hints=_hints(only) if only and not package else (),
@@ -179,6 +208,10 @@ in user code at /home/ana/proj/model.py:39
             advice=self.advise(data),
             data=data,
         )
+
+
+def _shown(data: SummaryData) -> str:
+    return f"`{data.code}`" if data.code else "the line"
 
 
 def _packed(site: BreakSite) -> str:
