@@ -169,3 +169,17 @@ def test_where_torch_says_what_to_do_nothing_is_added(tmp_path: Path) -> None:
 def test_a_mask_of_booleans_makes_a_size_that_data_tells(tmp_path: Path) -> None:
     text = f"{HEADS[0]}Graph break: dynamic Tensor.__getitem__(bool[]) from user code at:\n{STACK.format('  ', 'x[x > 0]')}"
     assert codes(tmp_path, text)[0] == "GBR008"
+
+
+@pytest.mark.parametrize(
+    "head", ["Torchdynamo: [ERROR] ", "torchdynamo.convert_frame: [ERROR] ", ""]
+)
+@pytest.mark.parametrize("name", ["forward", "<lambda>", "<graph break in forward>"])
+def test_a_frame_that_was_not_converted_in_2022_is_told(
+    tmp_path: Path, head: str, name: str
+) -> None:
+    text = f"{head}WONT CONVERT {name} /home/ana/proj/model.py                 17\n17           0 LOAD_FAST 0 (x)\n"
+    first, *_ = told(tmp_path, text)
+    assert first.code == "GBR013"
+    assert first.where
+    assert (first.where.function, first.where.line) == (name, 17)

@@ -91,6 +91,7 @@ class GraphBreaks(HeadedLog):
         "Graph break from `",
         "Graph break: ",
         "WON'T CONVERT ",
+        "WONT CONVERT ",
         BACKEND_FAILED,
         SPECULATED,
         *SETTINGS,

@@ -73,6 +73,7 @@ _LINES = {
     "graph_code": r'\s{0,16}\w{1,80}: "[a-z]{1,5}\d{1,3}\[[^"\n]{0,200}\]\w{0,20}" = \w',
     "graph_breaks": r"Graph break in user code at \S"
     r'|Graph break: [^\n]{1,400} from user code at(?::$| {2,3}File ")'
+    r"|WONT CONVERT (?:<[^>\n]{1,200}>|\S{1,200}) \S{1,300} +\d{1,7} *$"
     r"| {0,4}Stack variable source attribution:$"
     r"| {0,4}For more details about this graph break, please visit: ",
     "trace_source": r"TRACE (?:starts_line \S{1,300}|FX call \S{1,200} from \S{1,300}):\d",
