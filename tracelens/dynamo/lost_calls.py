@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Place, Table
 from tracelens.logs._stack import StackFrame
-from tracelens.logs._starts import CompileStart
+
+if TYPE_CHECKING:  # what a log has nothing of is not imported
+    from tracelens.logs._starts import CompileStart
 
 __all__ = ["LostCalls"]
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Literal
 from tracelens.evidence import Seen, Table
 from tracelens.logs import Joined
 from tracelens.logs._stack import StackFrame
-from tracelens.logs.failures import Episode
 
 if TYPE_CHECKING:
     from tracelens.failures.reading import Told
+    from tracelens.logs.failures import Episode
 
 __all__ = ["Failure", "Stage"]
 

@@ -6,17 +6,20 @@ import math
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from tracelens.dynamo.phases import FramePhases
 from tracelens.dynamo.recompile_history import Step
 from tracelens.evidence import Place, Seen, Table
 from tracelens.frames import Frame, gathered
 from tracelens.logs import Joined
-from tracelens.logs.compile_errors import Failure
 from tracelens.logs.guards import GuardTree
-from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
 from tracelens.report import Cost
+
+if TYPE_CHECKING:  # what a log has nothing of is not imported
+    from tracelens.logs.compile_errors import Failure
+    from tracelens.logs.recompile_limits import RecompileLimit
 
 __all__ = ["CompiledFrame", "beside_first", "cost_of", "measured_ms"]
 

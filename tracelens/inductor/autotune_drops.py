@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Place, Seen, Table
 from tracelens.grammars import Unreadable
 from tracelens.logs import Joined, Record
 from tracelens.logs.autotune import AutotuneTable
 from tracelens.logs.autotune_drops import AutotuneDrops, DroppedChoice, Why
-from tracelens.logs.compile_errors import Failure, LogError
 from tracelens.logs.warnings import TorchWarning
 from tracelens.report import EvidenceLine
+
+if TYPE_CHECKING:  # what a log has nothing of is not imported
+    from tracelens.logs.compile_errors import Failure, LogError
 
 __all__ = ["NOTHING_RAN", "Drop", "Search", "dropped", "measured", "no_choice", "quote"]
 

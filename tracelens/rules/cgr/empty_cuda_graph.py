@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.logs.graph_breaks import GraphBreak
-from tracelens.logs.warnings import TorchWarning
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.words import few
+
+if TYPE_CHECKING:  # what a log has nothing of is not imported
+    from tracelens.logs.graph_breaks import GraphBreak
+    from tracelens.logs.warnings import TorchWarning
 
 __all__ = ["EmptyCudaGraph"]
 

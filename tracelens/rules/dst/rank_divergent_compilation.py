@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
 from tracelens.evidence import Gap, Place, Seen, Table
 from tracelens.frames import Frame
 from tracelens.frames.ranks import SharedFunction, shared_functions
 from tracelens.logs.recompiles import Check, Recompile, TensorMismatch
-from tracelens.logs.warnings import TorchWarning
 from tracelens.remedies import Remedy
 from tracelens.report import (
     Confidence,
@@ -26,6 +26,9 @@ from tracelens.report.stories import Story
 from tracelens.report.stories import recompiles as recompiles_of
 from tracelens.rules import Rule
 from tracelens.words import and_more
+
+if TYPE_CHECKING:  # what a log has nothing of is not imported
+    from tracelens.logs.warnings import TorchWarning
 
 __all__ = ["RankDivergentCompilation"]
 

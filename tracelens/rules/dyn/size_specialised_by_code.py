@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.specialised import SpecializedSize
 from tracelens.evidence import Evidence, Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs._stack import StackFrame
@@ -14,6 +14,9 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.report.stories import Story, called_in_lost, recompiles, resumed
 from tracelens.rules import Rule
+
+if TYPE_CHECKING:  # what a log has nothing of is not imported
+    from tracelens.dynamo.specialised import SpecializedSize
 
 __all__ = ["SizeSpecialisedByCode"]
 

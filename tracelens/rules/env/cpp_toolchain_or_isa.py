@@ -10,7 +10,6 @@ from tracelens.dynamo.run_facts import InRun, facts_of
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.failures import Failure as Ending
-from tracelens.inductor.cpp import CppKernel
 from tracelens.logs._loops import strips
 from tracelens.onednn.stories import NO_VECTORS
 from tracelens.remedies import Remedy
@@ -22,6 +21,7 @@ from tracelens.words import plural
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
     from tracelens.dynamo.settings import Setting
+    from tracelens.inductor.cpp import CppKernel
     from tracelens.logs.compile_errors import Failure
     from tracelens.logs.inductor_debug import InductorNote
     from tracelens.logs.schedule import VectorizationDisabled

@@ -12,7 +12,6 @@ from tracelens.dynamo.run_facts import InRun, facts_of
 from tracelens.evidence import Seen, Table
 from tracelens.logs import Joined
 from tracelens.logs.shared_libraries import LoadedLibrary, RuntimeClash, SharedLibraries
-from tracelens.logs.variables import EnvironmentVariable
 from tracelens.logs.warnings import TorchWarning
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, Severity
@@ -20,6 +19,7 @@ from tracelens.rules import Rule
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
+    from tracelens.logs.variables import EnvironmentVariable
 
 __all__ = ["TwoOpenmpRuntimes"]
 

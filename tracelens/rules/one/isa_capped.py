@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.logs._isa import Level, level, matrix_types, vector_types
-from tracelens.logs.cpu_info import CpuFlags, IsaLimit
 from tracelens.onednn.data import PrimitiveData, descriptors
 from tracelens.onednn.precision import PRODUCTS
 from tracelens.onednn.runs import Spent, instruction_set, steady
@@ -19,6 +18,7 @@ from tracelens.rules import Rule
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs.autotune import AutotuneTable
+    from tracelens.logs.cpu_info import CpuFlags, IsaLimit
     from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
     from tracelens.logs.output_code import OutputModule
 

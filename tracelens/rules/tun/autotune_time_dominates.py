@@ -13,7 +13,6 @@ from tracelens.inductor.autotune_search import first_of_each, line_of, lost, spe
 from tracelens.inductor.autotune_tables import label
 from tracelens.inductor.tuning_data import TuningData
 from tracelens.logs.autotune import AutotuneTable
-from tracelens.logs.torch_trace import CompilationMetrics
 from tracelens.remedies import Remedy
 from tracelens.report import Cost, Finding, Severity
 from tracelens.rules import Rule
@@ -22,6 +21,7 @@ from tracelens.words import length
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs.torch_log import CompileSpan
+    from tracelens.logs.torch_trace import CompilationMetrics
 
 __all__ = ["AutotuneTimeDominates"]
 

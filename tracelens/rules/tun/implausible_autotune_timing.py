@@ -10,7 +10,6 @@ from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.autotune_tables import implausible, label
 from tracelens.inductor.tuning_data import TuningData
 from tracelens.logs.autotune import AutotuneTable, Choice
-from tracelens.logs.onednn_verbose import PrimitiveExec
 from tracelens.onednn.stories import BUSY_TUNING
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding
@@ -20,6 +19,7 @@ from tracelens.words import length
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
+    from tracelens.logs.onednn_verbose import PrimitiveExec
 
 __all__ = ["ImplausibleAutotuneTiming"]
 
