@@ -40,6 +40,8 @@ ONEDNN = RULES / "ONE001-reference-kernel-dispatch" / "quiet-lstm-training.log"
 OUTPUT_CODE = RULES / "IND012-device-copy-in-graph" / "fires-one-small-tensor.log"
 GUARDS = RULES / "GRD001-guard-latency-high" / "quiet-2.6.log"
 RECOMPILES = FIXTURES / "logs" / "recompiles" / "fn-x-n.log"
+TUNED = RULES / "TUN002-library-kernel-wins" / "fires-library-wins-2-15.log"
+BROKEN = RULES / "GBR006-break-in-loop-skips-frame" / "fires-loop.log"
 
 RUN = """
 import sys
@@ -169,6 +171,21 @@ def test_a_log_of_recompiles_imports_nothing_of_what_it_does_not_hold(cache: Pat
     assert not kinds(modules) & {"output_code", "dynamic", "onednn_verbose", "autotune"}
     generated = {"_dataflow", "_kernels", "_statements", "_loops", "_starts", "_shapes"}
     assert modules.isdisjoint({f"tracelens.logs.{name}" for name in generated})
+
+
+@pytest.mark.parametrize(
+    ("log", "held", "others"),
+    [
+        (TUNED, "autotune", {"onednn_verbose", "torch_trace", "_onednn_parts"}),
+        (BROKEN, "graph_breaks", {"dynamic", "torch_trace", "_starts", "_shapes"}),
+    ],
+)
+def test_what_a_rule_may_look_at_besides_is_not_imported(
+    log: Path, held: str, others: set[str], cache: Path
+) -> None:
+    modules = imported(cache, "analyze", str(log), "-q")
+    assert held in kinds(modules)
+    assert modules.isdisjoint({f"tracelens.logs.{name}" for name in others})
 
 
 def test_inputs_without_options_need_no_typer(cache: Path) -> None:

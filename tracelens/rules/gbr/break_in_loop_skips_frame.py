@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite, lost_around, sites
@@ -14,7 +15,6 @@ from tracelens.frames import Frame
 from tracelens.frames.break_cost import cost_of_calls
 from tracelens.frames.lost_frames import LostFrames
 from tracelens.logs._stack import StackFrame
-from tracelens.logs._starts import CompileStart
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.remedies import Remedy
 from tracelens.report import Cost, EvidenceLine, Finding, Severity, Where
@@ -22,6 +22,9 @@ from tracelens.report.stories import Story, called_in_lost, graph_break
 from tracelens.rules import Rule
 from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, Line, break_data
 from tracelens.rules.gbr._values import VALUES, is_value
+
+if TYPE_CHECKING:  # what a log has nothing of is not imported
+    from tracelens.logs._starts import CompileStart
 
 __all__ = ["BreakInLoopSkipsFrame"]
 
