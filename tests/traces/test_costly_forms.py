@@ -132,3 +132,32 @@ def test_torchs_own_attention_is_asked_for_no_weights(tmp_path: Path, module: st
         "sdpa",
         *([] if own else ["transformers"]),
     ]
+
+
+@pytest.mark.parametrize(
+    ("image", "weight", "told"),
+    [
+        ([2, 1, 1, 48_000], [1, 1, 1, 1_024], True),
+        ([2, 1, 1, 48_000], [1, 1, 1, 1_023], False),
+        ([2, 1, 1, 48_000], [40, 1, 1, 1_024], False),  # a bank: many results of one channel
+        ([4, 64, 1, 2_048], [64, 1, 1, 1_024], True),
+        ([4, 64, 1, 2_048], [64, 64, 1, 1_024], False),  # its channels add up
+        ([2, 1, 48, 4_800], [1, 1, 3, 1_024], False),  # of two sides
+    ],
+)
+def test_a_long_filter_of_each_channel_is_cheaper_as_a_spectrum(
+    tmp_path: Path, image: list[int], weight: list[int], *, told: bool
+) -> None:
+    args = {"Input Dims": [image, weight, []], "Input type": ["float", "float", ""]}
+    args["Concrete Inputs"] = ["", "", "", "[0, 0]", "[1, 1]", "[1, 1]", "1"]
+    events = [
+        op("aten::mkldnn_convolution", 10_000.0 * at, 9_000.0)
+        | {"args": args | {"External id": at}}
+        for at in range(4)
+    ]
+    finding = found(tmp_path, events, record_shapes=1).get("TRC035")
+    assert (finding is not None) is told
+    if finding is not None:
+        assert [each.id for each in finding.advice] == ["long-filter"]
+        assert finding.cost is not None
+        assert finding.cost.ms == pytest.approx(36.0)

@@ -10,9 +10,9 @@ from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.chrome_trace import BackwardNode, Operator, PythonFunction
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.trc._forms import FORMS, REMEDIES, Costly, Form
+from tracelens.rules.trc._forms import FORMS, REMEDIES, Costly, Form, is_long_filter
 from tracelens.rules.trc._lines import holding, told
-from tracelens.traces.measured import SelfTime, Step, Window
+from tracelens.traces.measured import KernelWork, SelfTime, Step, Window
 from tracelens.traces.runs import COMPILING, Run, runs
 from tracelens.traces.span_rows import Recomputed
 from tracelens.traces.views import where_of
@@ -79,6 +79,7 @@ class CostlyForm(Rule):
         again: Table[Recomputed],
         frames: Table[PythonFunction],
         own: Table[SelfTime],
+        works: Table[KernelWork],
     ) -> Iterator[Finding]:
         """Yield one finding per form that takes much of a trace of the CPU."""
         for run in runs(windows, steps):
@@ -99,6 +100,10 @@ class CostlyForm(Rule):
                 if ms >= least and not moot:
                     line = holding(frames, source, whole.ms, ms)
                     yield self._finding(run, form, parts, line)
+            mine = [row for row in works.within(source) if row.record.on_host]
+            filters = [row for row in mine if is_long_filter(row.record)]
+            if sum(row.record.ms for row in filters) >= least:
+                yield self._filters(run, filters)
             for row in again.within(source):
                 if row.record.host_ms >= least:
                     yield self._again(run, row)
@@ -124,6 +129,24 @@ class CostlyForm(Rule):
                 part.row.quote(f"{plural(part.row.count, 'call')}, {length(part.ms)} in all")
                 for part in parts[:MAX_QUOTED]
             ],
+            cost=_cost(ms, whole),
+            advice=self.advise(data),
+            data=data,
+        )
+
+    def _filters(self, run: Run, rows: list[Seen[KernelWork]]) -> Finding:
+        whole, n = run.window.record.ms, sum(row.record.count for row in rows)
+        ms = min(whole, sum(row.record.ms for row in rows))
+        most = max(rows, key=lambda row: row.record.ms)
+        data = Costly(form="long-filter", operator=most.record.what, ms=ms, of_ms=whole)
+        return self.finding(
+            "long-filter",
+            title=f"convolving with long filters takes {percent(ms / whole)} of the trace",
+            message=f"`{most.record.what}` of {most.record.shape}: {plural(n, 'call')}, "
+            f"{length(ms)} of {length(whole)}. Each tap is multiplied with each sample.",
+            confidence=Confidence.HIGH,
+            count=n,
+            evidence=[most.quote(f"{most.record.shape}, {length(most.record.ms)} in all")],
             cost=_cost(ms, whole),
             advice=self.advise(data),
             data=data,
