@@ -150,6 +150,18 @@ def test_a_kernel_has_a_kind_and_what_takes_less(name: str, kind: str, hint: str
     assert bool(said) is bool(hint)
 
 
+@pytest.mark.parametrize(("us", "told"), [(12_000, True), (7_000, False)])
+def test_the_function_that_has_much_of_a_busy_trace_is_named(
+    tmp_path: Path, us: int, told: bool
+) -> None:
+    """Of 20 ms: a validation inside of the window, say."""
+    events: list[Json] = [frame("train.py(9): main", 0, 20_000)]
+    events.append(frame("train.py(120): validate", 100, us))
+    events += [kernel(GEMM, at, 990) for at in range(0, 20_000, 1000)]
+    note = found(tmp_path, events, with_stack=1, **A100)["TRC030"].harmless or ""
+    assert ("is in `validate`, train.py, line 120" in note) is told
+
+
 def test_what_is_no_product_is_named_beside_longer_products(tmp_path: Path) -> None:
     events: list[Json] = []
     for at in range(0, 20_000, 1000):

@@ -167,6 +167,8 @@ class DeviceBound(Rule):
             ms = sum(row.record.device_ms or 0.0 for row in again.within(view.source))
             norms = norms_one_by_one(operators, nodes, view.source, len(view.run.all_steps))
             also = [_again(ms, computing(timelines, view.source)), _norms(norms)]
+            traced = view.run.window.record.ms
+            also.append(told(busiest(frames, view.source, traced, most=MAX_SHARE), traced))
             yield self._finding(view, list(kernels.within(view.source)), held, also)
 
     def _on_cpu(
