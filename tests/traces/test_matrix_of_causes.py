@@ -150,6 +150,30 @@ def test_a_kernel_has_a_kind_and_what_takes_less(name: str, kind: str, hint: str
     assert bool(said) is bool(hint)
 
 
+@pytest.mark.parametrize(
+    ("left", "n", "told"), [(1, 1_000, True), (1, 999, False), (2, 1_000, False)]
+)
+def test_products_of_one_row_each_are_better_one(
+    tmp_path: Path, left: int, n: int, told: bool
+) -> None:
+    sizes = {"Input Dims": [[left, 256], [256, 64]], "Input type": ["float", "float"]}
+    events = [
+        op("aten::mm", 20.0 * at, 18.0) | {"args": sizes | {"External id": at}} for at in range(n)
+    ]
+    note = found(tmp_path, events, record_shapes=1)["TRC030"].harmless or ""
+    assert ("stacked they are one product" in note) is told
+
+
+@pytest.mark.parametrize(("us", "told"), [(110.0, True), (90.0, False)])
+def test_a_sparse_matrix_that_is_made_dense_is_told(tmp_path: Path, us: float, told: bool) -> None:
+    """Of each millisecond."""
+    events: list[Json] = []
+    for at in range(0, 20_000, 1000):
+        events += [op("aten::to_dense", at, us), op("aten::mm", at + us, 1000 - us)]
+    note = found(tmp_path, events)["TRC030"].harmless or ""
+    assert ("torch.sparse.mm" in note) is told
+
+
 @pytest.mark.parametrize(("us", "told"), [(12_000, True), (7_000, False)])
 def test_the_function_that_has_much_of_a_busy_trace_is_named(
     tmp_path: Path, us: int, told: bool

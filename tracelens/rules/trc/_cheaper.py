@@ -1,4 +1,4 @@
-"""What to do where convolutions of one channel each take long on the CPU."""
+"""What takes less: than a kernel of a GPU, or than an operator of the CPU in its shapes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from tracelens.traces.measured import KernelWork
 from tracelens.words import percent
 
-__all__ = ["cheaper_kernel", "depthwise"]
+__all__ = ["cheaper_kernel", "depthwise", "made_dense", "of_one_row"]
 
 #: What takes less than a kernel of a GPU where it is enough, by what its name holds.
 _CHEAPER_KERNELS = {
@@ -31,6 +31,37 @@ def cheaper_kernel(name: str) -> str:
     """Return what takes less than a kernel, where it is enough; empty where nothing is known."""
     found = (said for pattern, said in _CHEAPER_KERNELS.items() if re.search(pattern, name))
     return next(found, "")
+
+
+#: A product of one row, and what its backward pass multiplies: a column by a row.
+_ONE_ROW = re.compile(r"1x\d+ by .*|\d+x1 by 1x\d+")
+#: How often such products are called at least where it is a loop that calls them.
+MIN_ROWS = 1_000
+#: Share of the trace from which on it is worth a word that a matrix is made dense.
+MIN_DENSE = 0.1
+
+
+def of_one_row(works: Iterable[KernelWork], whole: float, least: float) -> str:
+    """Say so where products of one row each have the share ``least`` of a trace, and are many."""
+    rows = [row for row in works if row.on_host and row.kind == "product"]
+    rows = [row for row in rows if _ONE_ROW.fullmatch(row.shape)]
+    n, ms = sum(row.count for row in rows), sum(row.ms for row in rows)
+    if n < MIN_ROWS or not whole or ms < least * whole:
+        return ""
+    return (
+        f"{n:,} products of one row each take {percent(min(1.0, ms / whole))}: where rows do not "
+        "wait for each other, stacked they are one product"
+    )
+
+
+def made_dense(ms: float, whole: float) -> str:
+    """Say so where ``to_dense`` takes ``ms`` milliseconds, which is much of a trace."""
+    if not whole or ms < MIN_DENSE * whole:
+        return ""
+    return (
+        f"`to_dense` takes {percent(min(1.0, ms / whole))}: a product with the sparse matrix as it "
+        "is (`torch.sparse.mm`) needs neither it nor the zeros"
+    )
 
 
 def depthwise(works: Iterable[KernelWork], whole: float, least: float) -> str:

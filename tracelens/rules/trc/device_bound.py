@@ -9,7 +9,7 @@ from tracelens.evidence import Seen, Table
 from tracelens.logs.chrome_trace import BackwardNode, Operator, PythonFunction
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
-from tracelens.rules.trc._cheaper import cheaper_kernel, depthwise
+from tracelens.rules.trc._cheaper import cheaper_kernel, depthwise, made_dense, of_one_row
 from tracelens.rules.trc._launches import norms_one_by_one
 from tracelens.rules.trc._lines import MAX_SHARE, busiest, told
 from tracelens.rules.trc._small import MANY_READS, ONE_ELEMENT, small_operators
@@ -54,6 +54,7 @@ MIN_OPTIMIZER = 0.5
 MIN_HELD = 0.5
 #: Kernels that add rows or elements to places that an index gives.
 _ADDS, _PLACES = "ReduceAdd", ("scatter", "index")
+TO_DENSE = "aten::to_dense"
 #: What limits kernels of a kind, as a rule.
 REGIMES = {
     "gemm": "compute",
@@ -152,7 +153,11 @@ class DeviceBound(Rule):
                 told(busiest(frames, source, ms, most=MAX_SHARE), ms),
             ]
             more.append(_again(host, ms) if host < MIN_ALONE * ms else "")  # else it is TRC035's
-            more.append(depthwise((r.record for r in works.within(source)), ms, MIN_ALONE))
+            shapes = [row.record for row in works.within(source)]
+            more.append(depthwise(shapes, ms, MIN_ALONE))
+            more.append(of_one_row(shapes, ms, MIN_ALONE))
+            dense = sum(r.ms for r in operators.within(source) if str(r.record) == TO_DENSE)
+            more.append(made_dense(dense, ms))
             yield from self._on_cpu(run, rows, next(iter(named), ()), called, more)
         for view in views(windows, steps, timelines):
             idle = view.total("idle_ms")
