@@ -451,3 +451,22 @@ def test_a_builtin_is_named_by_what_the_line_calls(
     assert found.code == "GBR003"
     assert ids(found) == [advice]
     assert says in found.advice[0].text
+
+
+BRANCH = """Data-dependent branching
+  Explanation: Detected data-dependent branching.
+
+  Developer debug context: attempted to jump with TensorVariable()
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "advice"),
+    [("while scores.max() > low:", "compile-parts"), ("if scores.max() > low:", "check-outside")],
+)
+def test_a_loop_on_a_tensor_is_left_to_python(line: str, advice: str, tmp_path: Path) -> None:
+    """What it asks changes in each round: nobody can check it before or after."""
+    found = broken(tmp_path, BRANCH, (OWN, 7, "suppress", line))
+    assert found.code == "GBR002"
+    told = set(ids(found)) & {"compile-parts", "check-outside"}
+    assert told == {advice}

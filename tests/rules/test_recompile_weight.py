@@ -202,3 +202,13 @@ def test_a_first_entry_out_of_a_cache_is_no_measure(
 def test_more_rows_than_before_are_no_last_batch(tmp_path: Path) -> None:
     found = last_batch(tmp_path, 7, 18, rows=20)
     assert [one.id for one in found.advice][:1] == ["mark-dynamic"]
+
+
+def test_ranks_that_compile_side_by_side_are_not_added_up(tmp_path: Path) -> None:
+    """Each took 5 of 10 s: no more than what the first compilation took."""
+    last_batch(tmp_path, 5, 5)
+    one = (tmp_path / "run.log").read_text()
+    text = one + one.replace(" 7 torch/", " 8 torch/")
+    (tmp_path / "run.log").write_text(text)
+    found = [each for each in analyze(str(tmp_path)).findings if each.code == "RCP003"]
+    assert {each.severity for each in found} == {Severity.NONE}

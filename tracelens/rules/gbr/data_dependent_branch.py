@@ -18,10 +18,16 @@ from tracelens.rules.gbr._branches import (
     is_check,
     may_check,
 )
-from tracelens.rules.gbr._site_rule import LIBRARY, SiteRule, own
+from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, own
 from tracelens.rules.gbr._values import value_of
 
 __all__ = ["DataDependentBranch"]
+
+
+def _between(data: BreakData) -> bool:
+    """Whether the branch is best taken by Python, between calls of compiled functions."""
+    loops = data.code.startswith("while ")
+    return (data.leaves or loops) and data.function.isidentifier()
 
 
 class DataDependentBranch(SiteRule):
@@ -126,9 +132,9 @@ class DataDependentBranch(SiteRule):
                 f"Compile what `{data.function}` calls, instead of `{data.function}` itself: "
                 "Python then branches between compiled calls."
             ),
-            when="a branch in a loop, or one that Dynamo cannot resume from, in the function that "
-            "was given up; code of your own",
-            applies=lambda data: own(data) and data.leaves and data.function.isidentifier(),
+            when="a `while`, a branch in a loop, or one that Dynamo cannot resume from, in the "
+            "function that was given up; code of your own",
+            applies=lambda data: own(data) and _between(data),
             basis="tested",
             proof="tests/advice/GBR002/compile-parts.py",
         ),
@@ -179,7 +185,7 @@ class DataDependentBranch(SiteRule):
             "check-outside",
             "Check the value before the compiled function is called, or after.",
             when="code of your own",
-            applies=lambda data: own(data) and not data.leaves,
+            applies=lambda data: own(data) and not (data.leaves or _between(data)),
             basis="tested",
             proof="tests/advice/GBR002/check-outside.py",
         ),

@@ -112,5 +112,8 @@ def is_number(text: str) -> bool:
 
 
 def takes_number(data: RelationData) -> bool:
-    """Whether the line takes a number of Python and no tensor: ``add_(p, alpha=1 - m)``."""
-    return bool(_TAKES.search(data.code))
+    """Whether the line takes a number of Python and no tensor: ``add_(p, alpha=1 - m)``.
+
+    Where the log names no line, Inductor asked for the number, on behalf of such an operation.
+    """
+    return not data.code or bool(_TAKES.search(data.code))

@@ -92,7 +92,11 @@ class Weight(NamedTuple):
         return self.sizes_ms < self.whole_ms
 
     def _part(self, steps: Sequence[Step], frames: Table[Frame], least: float) -> str:
-        ms = _taken(steps, frames, measured=self.is_measured)
+        by_process: defaultdict[tuple[str, str], list[Step]] = defaultdict(list)
+        for step in steps:
+            by_process[step.place.process].append(step)
+        each = (_taken(own, frames, measured=self.is_measured) for own in by_process.values())
+        ms = max(each, default=0.0)
         part = f"{length(ms)} of the {length(self.whole_ms)} that compiling took"
         if not self.is_measured:
             part = f"about {part}, by the clocks of the log"

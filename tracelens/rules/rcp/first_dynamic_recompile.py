@@ -32,6 +32,8 @@ __all__ = ["FirstDynamicRecompile"]
 MAX_QUOTED = 5
 #: Recompiles by one change of a size, or entries of one function, that are worth a warm-up.
 MANY, CROWDED = 8, 7
+#: Entries of a function that was compiled once more.
+PAIR = 2
 
 
 class FirstChangeData(RecompileData):
@@ -188,21 +190,6 @@ class FirstDynamicRecompile(RecompileRule):
             proof="https://docs.pytorch.org/docs/stable/torch.compiler_dynamic_shapes.html",
         ),
         Remedy(
-            "static-sizes",
-            lambda data: (
-                "Or, where only two sizes occur, compile each of them as a constant: here the "
-                f"code for a symbol took {data.times_longer:.1f} times as long to compile."
-            ),
-            when="the only recompile for a size, and it took twice as long as the first "
-            "compilation, or more",
-            applies=lambda data: (
-                data.times_longer > 0 and not (data.is_constant or data.is_conditional)
-            ),
-            code="torch.compile(model, dynamic=False)",
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
-            knob=Knob("constant sizes", compile={"dynamic": False}),
-        ),
-        Remedy(
             "compile-dynamic",
             "Compile with dynamic=True: sizes and numbers are symbols from the first call on.",
             when="a number, or a part of an object, that the new entry does not hold, and whose "
@@ -214,6 +201,23 @@ class FirstDynamicRecompile(RecompileRule):
             ),
             code="torch.compile(model, dynamic=True)",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
+        ),
+        Remedy(
+            "static-sizes",
+            lambda data: (
+                "Or, where only two sizes occur, compile each of them as a constant: here the "
+                f"code for a symbol took {data.times_longer:.1f} times as long to compile."
+            ),
+            when="the only recompile of the function, and it took twice as long as the first "
+            "compilation, or more",
+            applies=lambda data: (
+                data.times_longer > 0
+                and data.entries <= PAIR
+                and not (data.is_constant or data.is_conditional)
+            ),
+            code="torch.compile(model, dynamic=False)",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
+            knob=Knob("constant sizes", compile={"dynamic": False}),
         ),
         Remedy(
             "nothing",

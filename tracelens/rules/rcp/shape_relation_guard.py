@@ -208,7 +208,7 @@ class ShapeRelationGuard(RecompileRule):
             for step in history.steps:
                 if not is_condition(step.check) or is_special(step.check):
                     continue
-                code = _line(step.failure) or str(step.check)
+                code = _line(step.failure) or guards_of([step.check])[0].name or str(step.check)
                 groups.setdefault((*history.definition, code), []).append((history, step))
         weight = Weight.of(recompiles, frames, seconds) if groups else None
         for group in groups.values():
