@@ -86,6 +86,26 @@ def test_launches_in_a_table_of_nvprof_are_judged(tmp_path: Path) -> None:
     assert (alone.code, alone.title) == (first.code, first.title)
 
 
+def test_rows_of_nvprof_without_its_first_line_are_read(tmp_path: Path) -> None:
+    text = (
+        "Time(%) Time     Calls Avg       Min       Max      Name\n"
+        "11.39%  821.00ms 217   3.7834ms  1.4080us  108.56ms [CUDA memcpy HtoD]\n"
+        "10.96%  790.22ms 389   2.0314ms  1.5360us  101.28ms [CUDA memcpy DtoH]\n"
+    )
+    first = _told(text, tmp_path)[0]
+    assert first.code == "TRC014"
+    assert "copies take 22 %" in first.title
+    assert "`[CUDA memcpy HtoD]`" in first.message
+
+
+def test_rows_of_nsight_compute_as_csv_are_named(tmp_path: Path) -> None:
+    text = (
+        '"0","812","python3.12","127.0.0.1","add_kernel","1","7","(128, 1, 1)","(32, 1, 1)","0",'
+        '"8.6","Launch Statistics","# SMs","SM","82",\n'
+    )
+    assert "Nsight Compute" in _told(text, tmp_path)[0].title
+
+
 def test_copies_by_their_size_are_read(tmp_path: Path) -> None:
     text = (
         " ** GPU MemOps Summary (by Size) (gpumemsizesum):\n\n"
@@ -261,6 +281,7 @@ def test_what_benchmarks_and_other_tools_print_is_named(
         "step EXECUTED in 3 s\nlayer NOT_RUN\n",
         "/home/ana/triton/tool.py:3: UserWarning: Failed to find nvdisasm\n",
         "== Profiling result: ok\n",
+        '"1","ana","Berlin","2024","x","3"\n',
         " ** Quarterly Summary (by unit) (sales):\n",
         "Total (MB)  used  free\n  1,200  3  4\n",
     ],

@@ -7,18 +7,21 @@ import re
 __all__ = ["BEGINS", "CONTINUES", "spaced"]
 
 #: The first line of a table, or the first row of the second one.
-BEGINS = r"==\d{1,10}== (?:API calls|Profiling result):| {2,12}API calls:  +\d{1,3}\.\d\d%  "
+BEGINS = (
+    r"==\d{1,10}== (?:API calls|Profiling result):| {2,12}API calls:  +\d{1,3}\.\d\d%  "
+    r"| {0,24}(?:Type +)?Time ?\(%\) +Time +Calls +Avg +Min +Max +Name(?:\n|$)"
+)
 #: A head, and a row.
 CONTINUES = (
-    r" {0,24}(?:Type  +)?Time ?\(%\)  +Time  +Calls  |"
-    r" {0,24}(?:GPU activities:  +)?\d{1,3}\.\d\d%  +[\d.]{1,12}[mun]?s  +\d"
+    r" {0,24}(?:Type +)?Time ?\(%\) +Time +Calls +Avg |"
+    r" {0,24}(?:GPU activities:  +)?\d{1,3}\.\d\d% +[\d.]{1,12}[mun]?s +\d"
 )
 _TITLE = re.compile(r"==\d{1,10}== ")
-_HEAD = re.compile(r" {0,24}(?:Type  +)?Time ?\(%\)  +Time  +Calls  ")
+_HEAD = re.compile(r" {0,24}(?:Type +)?Time ?\(%\) +Time +Calls +Avg ")
 _ROW = re.compile(
-    r" {0,24}(?:[A-Za-z ]{5,16}:  +)?(?P<share>\d{1,3}\.\d\d)%  +(?P<total>[\d.]{1,12}[mun]?s)"
-    r"  +(?P<calls>\d{1,12})  +(?P<mean>[\d.]{1,12}[mun]?s)  +(?P<least>[\d.]{1,12}[mun]?s)"
-    r"  +(?P<most>[\d.]{1,12}[mun]?s)  +(?P<name>\S[^\n]*)"
+    r" {0,24}(?:[A-Za-z ]{5,16}:  +)?(?P<share>\d{1,3}\.\d\d)% +(?P<total>[\d.]{1,12}[mun]?s)"
+    r" +(?P<calls>\d{1,12}) +(?P<mean>[\d.]{1,12}[mun]?s) +(?P<least>[\d.]{1,12}[mun]?s)"
+    r" +(?P<most>[\d.]{1,12}[mun]?s) +(?P<name>\S[^\n]*)"
 )
 _UNITS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 
@@ -27,7 +30,7 @@ def spaced(text: str) -> str:
     """Return a table as Nsight Systems prints it, line by line; others as they are."""
     if not re.match(BEGINS, text):
         return text
-    of_device = "== Profiling result:" in text
+    of_device = "== Profiling result:" in text or "[CUDA mem" in text
     lines = text.split("\n")
     headed = any(_HEAD.match(line) for line in lines)
     return "\n".join(_line(line, headed=headed, of_device=of_device) for line in lines)

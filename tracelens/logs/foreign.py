@@ -78,6 +78,8 @@ class Foreign(Log):
         # Summaries of the allocator, of Proton and of ROCm's profilers.
         r"|\| {2,60}PyTorch \w{2,6} memory summary, device ID \d|\d{1,12}\.\d{3} ROOT$"
         r"|Matched PyTorch Operators: |\"Name\",\"Calls\",\"TotalDurationNs\""
+        r"|\"ID\",\"Process ID\",\"Process Name\","
+        r"|\"\d{1,6}\",\"\d{1,9}\",\"[^\"\n]{1,80}\",\"[\d.]{7,15}\",\"[^\"\n]{1,400}\",\"\d"
         # A section of Nsight Compute, and NCCL's own log.
         r"| {2,8}Section: (?:GPU Speed|Memory Workload|Compute Workload|Occupancy|Launch Stat"
         r"|Scheduler Stat|Warp State|Instruction Stat|Source Count)"

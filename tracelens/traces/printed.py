@@ -13,7 +13,7 @@ from tracelens.logs import Joined
 from tracelens.logs.chrome_trace import DataLoading
 from tracelens.logs.key_averages import DEVICES, Average, KeyAverages
 from tracelens.logs.kineto import ProfilerLine
-from tracelens.logs.nsys_stats import NsysTable
+from tracelens.logs.nsys_stats import NsysRow, NsysTable
 from tracelens.traces.measured import Window
 from tracelens.traces.rows import Timeline
 
@@ -249,6 +249,14 @@ def _is_on_gpu(name: str) -> bool:
     return library or name.startswith(ON_GPU) or is_of_xpu(name)
 
 
+def _by_share(rows: list[NsysRow]) -> float:
+    """Return the milliseconds of a whole table, of which some rows were pasted; 0 if unknown."""
+    largest = max(rows, key=lambda row: row.ms, default=None)
+    if largest is None or largest.percent is None or largest.percent < 1:
+        return 0.0
+    return 100 * largest.ms / largest.percent
+
+
 def _of_nsys(tables: list[Seen[NsysTable]], first: Seen[NsysTable]) -> PrintedProfile:
     others = [row for seen in tables if not seen.record.of_kernels for row in seen.record.typed()]
     calls = [row for row in others if row.name.startswith(("cu", "hip"))]
@@ -259,7 +267,7 @@ def _of_nsys(tables: list[Seen[NsysTable]], first: Seen[NsysTable]) -> PrintedPr
         launch_ms=sum(row.ms for row in calls if row.name.startswith(LAUNCHES)),
         host_ms=sum(row.ms for row in calls),
         wait_ms=sum(row.ms for row in calls if any(word in row.name for word in WAITS)),
-        device_ms=sum(row.ms for row in on_device) if kernels else None,
+        device_ms=max(sum(row.ms for row in on_device), _by_share(kernels)) if kernels else None,
         copy_ms=sum(row.ms for row in on_device if kernels and row.name.startswith(_COPIES)),
         rows=(
             *(PrintedRow(row.name, row.calls, row.ms, 0.0) for row in calls),
