@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import pytest
+
 from tracelens import analyze
 from tracelens.report import Finding, Severity
 
@@ -46,10 +48,12 @@ def test_a_lock_in_a_function_that_installs_nothing_by_its_name_stands_for_itsel
     assert found["GBR022"].data["records"] == 2
 
 
-def guards(tmp_path: Path, *us: float) -> dict[str, Finding]:
+def guards(tmp_path: Path, *us: float, more: int = 0) -> dict[str, Finding]:
     """Return what is told of entries of one function that are alike, but for their time."""
     packed = RULES / "GRD002-guard-count-large" / "fires-modules.log.gz"
     text = gzip.decompress(packed.read_bytes()).decode()
+    checks = [line for line in text.splitlines(keepends=True) if "TYPE_MATCH" in line]
+    text = text.replace(checks[-1], "".join(checks[-1:] + checks * more))
     log = tmp_path / "run.log"
     entries = (
         text.replace("909.69 us", f"{one:.2f} us").replace("[0/0]", f"[0/{entry}]")
@@ -60,7 +64,7 @@ def guards(tmp_path: Path, *us: float) -> dict[str, Finding]:
 
 
 def test_guards_that_took_longer_than_guards_can_are_not_believed(tmp_path: Path) -> None:
-    found = guards(tmp_path, 470.0, 48_696.26)
+    found = guards(tmp_path, 48_696.26, 470.0)
     assert found["GRD002"].data["us"] == 470.0
     assert found["GRD002"].severity is Severity.INFO
     assert "GRD001" not in found
@@ -73,3 +77,11 @@ def test_one_time_that_cannot_be_is_none(tmp_path: Path) -> None:
 def test_many_guards_are_told_below_the_time_they_take(tmp_path: Path) -> None:
     found = guards(tmp_path, 1_100.0)
     assert found["GRD002"].explained_by == found["GRD001"].id
+
+
+@pytest.mark.parametrize(
+    ("us", "severity"), [(4_900.0, Severity.INFO), (5_100.0, Severity.WARNING)]
+)
+def test_the_length_of_a_step_is_not_known(tmp_path: Path, us: float, severity: Severity) -> None:
+    """Below a part of any step, it is no warning: what a step takes is not in the log."""
+    assert guards(tmp_path, us, more=4)["GRD001"].severity is severity

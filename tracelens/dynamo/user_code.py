@@ -6,6 +6,7 @@ library or a generated ``__init__``. What helps is the innermost frame of a prog
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
@@ -22,6 +23,7 @@ __all__ = [
     "is_torch_wrapper",
     "located",
     "package",
+    "sets_up",
     "short",
     "where",
 ]
@@ -72,6 +74,8 @@ CHECKED_OUT = tuple(
     for name in (*TORCH_DIRECTORIES, "nn/modules/", "nn/parallel/")
     if name.startswith(("_", "nn/m", "nn/p"))
 )
+#: How functions that set something up are called.
+SETTERS = re.compile(r"(?:^|_)(?:install|register|set_?up|init|initialize)(?:_|$)")
 
 
 def distance(file: str, function: str = "") -> int:
@@ -163,6 +167,11 @@ def package(file: str) -> str:
     inside = file.replace("\\", "/").partition("-packages/")[2]
     name = inside.partition("/")[0]
     return "" if name in {"torch", "torchgen"} else name.removesuffix(".py")
+
+
+def sets_up(function: str) -> bool:
+    """Tell whether a function is called as those are that set something up, once."""
+    return bool(SETTERS.search(function))
 
 
 def short(file: str, line: int = 0) -> str:

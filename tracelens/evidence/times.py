@@ -18,6 +18,9 @@ LONGEST_DECIMAL = 12
 #: Milliseconds up to which a sum of such numbers is known to half a unit of the ninth place: the
 #: errors of n doubles are less than 2^-52 of their sum.
 MAX_DECIMAL_SUM = 1e6
+#: An execution that took so many milliseconds and medians more than the median waited for a core,
+#: where there are enough to know, and it is one of them or one in so many.
+WAIT_MS, WAIT_FACTOR, FEWEST, FEW = 3.0, 20.0, 4, 10
 
 
 class Times:
@@ -132,8 +135,22 @@ class Times:
 
     @property
     def steady(self) -> float:
-        """The total without the surplus of the first execution, which may compile or transform."""
-        return self.total - max(0.0, self.first - self.median) if self.n > 1 else self.total
+        """The total without what will not recur.
+
+        That is the surplus of the first execution, which may compile or transform, and of the few
+        for which a thread waited for its core: a slice of the scheduler, and many medians.
+        """
+        if self.n <= 1:
+            return self.total
+        usual = self.median
+        limit = usual + max(WAIT_MS, WAIT_FACTOR * usual)
+        waited = {key: count for key, count in self.buckets.items() if key > _bucket(limit)}
+        late = sum(waited.values())
+        if self.n < FEWEST or not 0 < late <= max(1, self.n // FEW):
+            return self.total - max(0.0, self.first - usual)
+        ms = self.max if late == 1 else sum(n * _edge(key) for key, n in waited.items()) / late
+        first = self.first if self.first <= limit else 0.0
+        return max(self.total - late * (ms - usual) - max(0.0, first - usual), self.n * self.min)
 
 
 def _bucket(ms: float) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from tracelens.dynamo import user_code
@@ -35,8 +34,6 @@ INSTALLERS = frozenset(
     }
 )
 HANDLE = "RemovableHandle"
-#: How functions that set something up are called.
-SETTERS = re.compile(r"(?:^|_)(?:install|register|set_?up|init|initialize)(?:_|$)")
 MAX_LISTED = 4
 
 
@@ -186,7 +183,7 @@ def _setters(cold: Iterable[BreakSite]) -> tuple[Line, ...]:
             file=frame.file, line=frame.line, function=frame.function
         )
         for frame in frames
-        if SETTERS.search(frame.function) and user_code.distance(frame.file) < 2
+        if user_code.sets_up(frame.function) and user_code.distance(frame.file) < 2
     }
     return tuple(named.values())
 

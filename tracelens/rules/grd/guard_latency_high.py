@@ -18,6 +18,8 @@ __all__ = ["GuardLatencyHigh"]
 
 #: One check of all guards of an entry, microseconds, from which on it is a part of small steps.
 MIN_US = 800.0
+#: From here on it is a part of most steps; below, only the length of a step tells.
+GRAVE_US = 5_000.0
 
 
 class GuardLatencyHigh(Rule):
@@ -39,7 +41,8 @@ class GuardLatencyHigh(Rule):
     ## When it is harmless
     When a call takes a hundred times longer than its guards: only the length of a step tells, which
     this log does not know. Below 0.8 ms nothing is reported; a UNet is there, most language models
-    of a few layers are not. A time of more than 1.5 us per guard is that of a busy machine or of
+    of a few layers are not. Below 5 ms, which is 2 % of a step of a quarter of a second, it is
+    information. A time of more than 1.5 us per guard is that of a busy machine or of
     memory that was not at hand, and is left out. Up to torch 2.7 the figure is too small, since
     the guards were in the cache when they were measured.
 
@@ -59,7 +62,7 @@ class GuardLatencyHigh(Rule):
 
     code = "GRD001"
     name = "guard-latency-high"
-    severity = Severity.WARNING
+    severity = Severity.INFO
     claim = "time"
     unconfirmable = IN_THE_PROGRAM
 
@@ -125,6 +128,7 @@ class GuardLatencyHigh(Rule):
             message=f"Torch checked the {entry.checks:,} guards of {entry.id or 'the entry'} in "
             f"{us:.0f} us right after it was compiled. A call that takes less than "
             f"{us / 20:.0f} ms spends more than 2 % of its time there.{others}",
+            severity=Severity.WARNING if us >= GRAVE_US else None,
             confidence=Confidence.MEDIUM,
             count=len(group),
             where=entry.where,

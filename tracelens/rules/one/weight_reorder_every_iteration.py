@@ -9,12 +9,13 @@ import msgspec
 
 from tracelens.evidence import Place, Seen, Table
 from tracelens.experiment import Experiment
-from tracelens.inductor.remedies import FREEZING, bfloat16, compile_frozen, freeze
+from tracelens.inductor import remedies as inductor
 from tracelens.logs import _onednn_work as work
 from tracelens.logs._onednn_parts import MemoryDescriptor
 from tracelens.onednn.data import PrimitiveData, descriptors
 from tracelens.onednn.excerpts import LEAST_MS, SHARE_OF_EXCERPT, adjacent, is_excerpt, too_little
 from tracelens.onednn.implementations import COMPUTE
+from tracelens.onednn.recurrent import steps
 from tracelens.onednn.runs import Spent, steady
 from tracelens.onednn.stories import UNFROZEN
 from tracelens.onednn.summary import quote
@@ -68,7 +69,8 @@ class WeightReorderEveryIteration(Rule):
     than 0.5 ms in a log of more than 60 executions, a note of severity ``none``. Reorders before the first call pack the weights; they are not counted where the weights
     are used more often than they are reordered, or where all of them stand before the first use: so
     one call of a frozen stack of equal layers looks. In an excerpt of a few lines, a reorder straight
-    before each of three calls is reported where it takes a fifth of the time shown.
+    before each of three calls is reported where it takes a fifth of the time shown. A recurrent
+    layer that is given a whole sequence packs its weights once for all of its steps: a note.
 
     ## What to do
     For inference, freeze the compiled model: the weights become constants of the graph and are
@@ -88,7 +90,7 @@ class WeightReorderEveryIteration(Rule):
     severity = Severity.WARNING
     claim = "time"
     experiment = Experiment(
-        FREEZING,
+        inductor.FREEZING,
         micro="onednn_primitive:packed",
         confirms="the reorders are gone, and a step takes less time",
         refutes="a step takes as long without them",
@@ -113,8 +115,8 @@ class WeightReorderEveryIteration(Rule):
             id="several-steps",
             text="Run several steps in one call, so that the weights are reordered once for all of "
             "them: one call of the LSTM per sequence instead of one per token.",
-            when="recurrent networks",
-            applies=lambda data: data.primitive == "rnn",
+            when="recurrent networks that are called with one step",
+            applies=lambda data: data.primitive == "rnn" and steps(data.shape) == 1,
             proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.LSTM.html",
         ),
         Remedy(
@@ -126,8 +128,12 @@ class WeightReorderEveryIteration(Rule):
             basis="untestable",
             proof="needs an AArch64 machine; github.com/ARM-software/ComputeLibrary/issues/1060",
         ),
-        freeze("ONE003"),
-        compile_frozen(),
+        inductor.freeze(
+            "ONE003", applies=lambda data: data.primitive != "rnn" and inductor.can_freeze(data)
+        ),
+        inductor.compile_frozen(
+            applies=lambda data: data.primitive != "rnn" and inductor.can_compile(data)
+        ),
         Remedy(
             id="newer-torch",
             text="Update torch to 2.15, then freeze: bfloat16 layers that are frozen run in "
@@ -138,7 +144,7 @@ class WeightReorderEveryIteration(Rule):
             basis="untestable",
             proof="needs an AArch64 machine",
         ),
-        bfloat16(),
+        inductor.bfloat16(),
     )
 
     def follows(self, finding: Finding) -> Iterable[Story]:
@@ -171,7 +177,7 @@ class WeightReorderEveryIteration(Rule):
             by_primitive = _shown_once(weights, spent)
         for primitive, found in by_primitive.items():
             ms = steady(_once(row for weight in found for row in weight.reorders))
-            light = too_little(ms, spent.share(ms), NOTE_SHARE, execs)
+            light = too_little(ms, spent.share(ms), NOTE_SHARE, execs) or _of_sequences(found)
             yield self._finding(primitive, found, spent, run, excerpt=once, light=light)
 
     def _packed(self, rows: list[Seen[PrimitiveExec]], run: Table[RunFacts]) -> Iterator[Finding]:
@@ -267,6 +273,12 @@ class WeightReorderEveryIteration(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _of_sequences(found: list[_Weight]) -> str:
+    """Return why nothing need be done where recurrent layers are given whole sequences."""
+    whole = all((steps(row.record.shape) or 1) > 1 for weight in found for row in weight.uses)
+    return "a recurrent layer packs its weights once for a whole sequence" if whole else ""
 
 
 def _severity(share: float, ms: float) -> Severity:

@@ -8,6 +8,7 @@ from functools import singledispatch
 from itertools import pairwise
 from typing import Any
 
+from tracelens.dynamo import user_code
 from tracelens.logs.recompiles import (
     Aliasing,
     Check,
@@ -294,7 +295,8 @@ class RecompileRule(Rule):
         if isinstance(data, RecompileData):
             yield from told_by(data)
             yield from (called_in_lost(one.file, one.line) for one in data.functions)
-            yield from (set_up(one.name, one.file) for one in data.functions)
+            named = (one for one in data.functions if user_code.sets_up(one.name))
+            yield from (set_up(one.name, one.file) for one in named)
             if all(_is_layer(one) for one in data.functions):
                 yield layers_apart()
 
