@@ -183,3 +183,35 @@ def test_a_frame_that_was_not_converted_in_2022_is_told(
     assert first.code == "GBR013"
     assert first.where
     assert (first.where.function, first.where.line) == (name, 17)
+
+
+LOST = "Skipping frame because there is a graph break in a for/while loop\n"
+SITE = "I0420 23:18:35.240000 12 torch/_dynamo/symbolic_convert.py:1240] [0/0] "
+
+
+def test_a_function_that_is_given_up_for_its_loop_is_told(tmp_path: Path) -> None:
+    (found,) = told(
+        tmp_path, f"[2023-04-20 23:18:35,240] torch._dynamo.symbolic_convert: [INFO] {LOST}"
+    )
+    assert (found.code, "loop" in found.title, "()" in found.title) == ("GBR006", True, False)
+
+
+def test_with_the_line_of_the_loop_it_is_told_there(tmp_path: Path) -> None:
+    lines = (LOST, '  File "/home/ana/proj/model.py", line 12, in forward\n', "    for x in xs:\n")
+    first, *_ = told(tmp_path, "".join(f"{SITE}{line}" for line in lines))
+    assert (first.code, first.where and first.where.line) == ("GBR006", 12)
+
+
+def test_a_function_that_is_left_out_for_another_reason_is_no_break(tmp_path: Path) -> None:
+    other = (
+        "Skipping frame because no content in function call forward /home/ana/proj/model.py 12\n"
+    )
+    assert "GBR006" not in codes(tmp_path, f"{SITE}{other}")
+
+
+def test_the_note_of_torch_2_0_about_the_profiler_is_the_same_note(tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(
+        "[2023-07-17 10:02:11,334] torch._dynamo.variables.torch: [WARNING] Profiler will be ignored\n"
+    )
+    assert [one.code for one in analyze(str(log)).findings] == ["GBR017"]

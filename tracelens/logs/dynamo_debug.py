@@ -53,6 +53,14 @@ COMPILED_AT = (
 )
 
 
+#: What torch up to 2.6 says of a function that it gives up, and the line that it names.
+LOOP = "Skipping frame because there is a graph break in a for/while loop"
+_LINE_OF = re.compile(
+    r'\n  File "(?P<file>[^"\n]{1,400})", line (?P<line>\d{1,7}), in (?P<function>[^\n]{1,200})'
+    r"(?:\n    (?P<code>[^\n]{1,400}))?"
+)
+
+
 class DynamoDebug(Log):
     """Records without artifact of Dynamo, except those on symbols."""
 
@@ -141,6 +149,18 @@ class DynamoDebug(Log):
     begins = re.compile(
         r"Step [12]: (?:torchdynamo (?:start|done) tracing|(?:calling|done) compiler function)"
     )
+
+    @classmethod
+    def parse(cls, text: str) -> tuple[Record, ...]:
+        """Return what Dynamo notes; that it gives a function up for a loop is a break, too."""
+        records = super().parse(text)
+        if not text.startswith(LOOP):
+            return records
+        from tracelens.logs.explain import broken  # noqa: PLC0415 -- of few logs
+
+        stack = tuple(StackFrame(**found.groupdict("")) for found in _LINE_OF.finditer(text))
+        lost = broken("graph break in loop", [], stack)
+        return (*records, *(one.model_copy(update={"skips_frame": True}) for one in lost))
 
 
 class FrameCompiled(Record):

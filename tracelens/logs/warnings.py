@@ -103,6 +103,7 @@ class Warnings(Log):
         "Torchinductor does not support",
         "Profiler record function ",
         "Profiler function ",
+        "Profiler will be ignored",
         "Not enough SMs to use max_autotune_gemm",
         "not enough SMs to use max_autotune_gemm",
         "GPU arch does not support max_autotune_gemm",

@@ -167,10 +167,11 @@ class BreakInLoopSkipsFrame(Rule):
         why = "inside a loop" if in_loop else "where Dynamo cannot resume"
         quotes = [q for site in found[:MAX_QUOTED] for q in _quotes(site)]
         is_small = first.function.startswith("<")
+        at = f" ({user_code.short(first.file, first.line)})" if first.file else ""
         return self.finding(
             first.function,
             user_code.short(first.file),
-            title=f"{shown} ({user_code.short(first.file, first.line)}) runs eagerly: a graph "
+            title=f"{shown}{at} runs eagerly: a graph "
             + ("break in its loop" if in_loop else "break that it cannot resume from"),
             message=f"Dynamo gave up {shown} as a whole because the graph breaks {why}"
             f"{': ' if roots else ''}{'; '.join(list(roots)[:3])}."
