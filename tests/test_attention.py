@@ -8,12 +8,22 @@ from tracelens.engine import select_rules
 from tracelens.evidence import Evidence
 from tracelens.evidence.tables import Place, Seen
 from tracelens.inductor.attention import Unfused, fused_calls, unfused_attention
-from tracelens.inductor.attention_causes import FUSED, Cause, by_module, cause_of, folded, reason
+from tracelens.inductor.attention_causes import (
+    FUSED,
+    Cause,
+    by_module,
+    cause_of,
+    folded,
+    reason,
+    severity,
+    why,
+)
 from tracelens.inductor.attention_chain import plain_attention
 from tracelens.inductor.attention_options import OPTIONS, in_library
 from tracelens.inductor.origins import Lines
 from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.output_code import OutputCode, OutputModule
+from tracelens.report import Severity
 
 ROWS = """\
 cpp_fused__safe_softmax_6 = async_compile.cpp_pybinding(['const float*', 'float*', 'float*'], r'''
@@ -239,6 +249,25 @@ def test_in_training_on_a_cpu_few_keys_are_no_reason_to_fuse(
     said = reason(Cause.WRITTEN_OUT, one, fused=False)
     assert bool(said) is slower
     assert not slower or "saves memory" in (said or "")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "keys", "expected"),
+    [
+        ("cpp_fused__softmax_add_12(buf0, arg2_1, buf1)", 128, Severity.INFO),
+        ("cpp_fused__softmax_add_12(buf0, arg2_1, buf1)", 129, Severity.WARNING),
+        ("cpp_fused__softmax_mul_0(buf0, buf1)", 128, Severity.WARNING),
+        ("cpp_fused__softmax_mul_0(buf0, buf1)", 32, Severity.INFO),
+    ],
+)
+def test_a_mask_on_few_scores_is_no_reason_to_fuse_for_speed(
+    kernel: str, keys: int, expected: Severity
+) -> None:
+    """Measured in windows of 49 to 128 keys: as long. From 196 on it was faster."""
+    lines = (FIRST, kernel, LAST, "return (buf2, )")
+    (one,) = unfused_attention(module(*lines, inputs="arg0_1, arg1_1, arg2_1", keys=keys))
+    assert severity(Cause.WRITTEN_OUT, one) is expected
+    assert ("as long" in why(Cause.WRITTEN_OUT, one)) is ("add" in kernel and keys <= 128)
 
 
 def test_a_loss_is_no_attention() -> None:

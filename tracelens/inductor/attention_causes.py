@@ -22,6 +22,8 @@ __all__ = [
 
 #: Up to so many keys the fused CPU kernel was slower than products and softmax (pytorch#108324).
 SHORT = 32
+#: ... and with a mask, up to which it took as long in inference (float32, windows of 32 per head).
+SHORT_MASKED = 128
 #: Keys from which it was measured to be faster in training on a CPU, its backward included:
 #: float32, and shorter types, whose products are fast by themselves.
 TRAINED, TRAINED_SHORT = 256, 1024
@@ -78,6 +80,8 @@ def severity(cause: Cause, found: Unfused) -> Severity:
         return Severity.INFO
     if cause in {Cause.DECOMPOSED, Cause.SHARED} or keys_of(found) <= SHORT:
         return Severity.INFO
+    if is_masked_and_short(found):
+        return Severity.INFO
     return Severity.WARNING
 
 
@@ -85,6 +89,13 @@ def keys_of(found: Unfused) -> float:
     """Return the keys per query; infinite where the length is symbolic."""
     last = found.scores.size[-1] if found.scores.size else ""
     return last if isinstance(last, int) else float("inf")
+
+
+def is_masked_and_short(found: Unfused) -> bool:
+    """Whether something is added to few scores, or fills some: fused, that takes as long."""
+    words = set(found.kernel.fused.split("_"))
+    is_masked = not words.isdisjoint({"add", "masked", "where"})
+    return found.kernel.device == "cpu" and is_masked and keys_of(found) <= SHORT_MASKED
 
 
 def is_slower_trained(found: Unfused) -> bool:
@@ -103,6 +114,8 @@ def is_bias_trained(found: Unfused) -> bool:
 def why(cause: Cause, found: Unfused) -> str:
     """Return the cause as a sentence or two."""
     short = cause is not Cause.DROPOUT and keys_of(found) <= SHORT
+    if cause is Cause.WRITTEN_OUT and not short and is_masked_and_short(found):
+        return _why(cause, found) + _MASKED
     return _why(cause, found) + (_SHORT if short else "")
 
 
@@ -152,3 +165,7 @@ def reason(cause: Cause, found: Unfused, *, fused: bool) -> str | None:
 _WRITTEN = "The program writes attention out, and no pattern of Inductor's matched it."
 _MODULE = "`nn.MultiheadAttention` writes attention out where it may return the weights."
 _SHORT = f" With up to {SHORT} keys per query a fused kernel may be slower."
+_MASKED = (
+    f" With a mask and up to {SHORT_MASKED} keys per query, the fused CPU kernel was measured to "
+    "take as long: it saves memory."
+)

@@ -80,7 +80,8 @@ class AttentionNotFused(Rule):
     On a CPU in training with dropout on the attention weights: no fused CPU kernel does that, and
     the same model runs fused in evaluation. That is a note where no fused kernel is in the log, and
     is folded where one is. Where the weights are needed for something else, too, a fused kernel
-    would not return them; with up to 32 keys per query it may be slower: notes, both.
+    would not return them; with up to 32 keys per query it may be slower: notes, both. With a mask
+    and up to 128 keys on a CPU, as in windows of an image, it took as long: a note as well.
     In training on a CPU the fused kernel, with its backward, was measured to be slower with fewer
     than 256 keys per query in float32, and than 1,024 in bfloat16: a note, since it saves memory.
     Nor has one a gradient for what is added to the scores: a bias that is computed from the
