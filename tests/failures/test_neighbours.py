@@ -8,6 +8,7 @@ import pytest
 
 from tracelens import TracelensError, analyze
 from tracelens.cli._phrases import rules_about
+from tracelens.report import Severity
 
 TORCH = "/opt/venv/lib/python3.11/site-packages/torch"
 #: Text, the code that is first, and words of its advice.
@@ -89,6 +90,10 @@ QUIET = {
     "a watchdog of another program": "the watchdog got stuck for a while and was restarted\n",
     "tables with bars": "service  | state\nweb-1  | Exception handling is on\n",
     "another class of that name": "AttributeError: type object 'Kernel' has no attribute 'hook'\n",
+    "a monitor of another service": "Heartbeat monitor timed out, restarting worker 3\n",
+    "a daemon that writes its state": "Received a dump signal from operator, writing state\n",
+    "a watchdog of a queue": "postgres: failure detected by watchdog at work queue 3\n",
+    "a service that stops": "To avoid data inconsistency, we are taking the entire process down.\n",
     "a watchdog of a sensor": "The sensor's watchdog got stuck for 480 seconds without an answer\n",
     "a range of a parameter": "ValueError: Not all values of a are in the specified range [0, 1]\n",
     "a linker that PyTensor calls": (
@@ -190,3 +195,32 @@ def test_what_launchers_print_in_every_run_is_no_part_of_a_log(tmp_path: Path) -
 )
 def test_the_rule_that_explains_a_message_is_named_first(phrase: str, code: str) -> None:
     assert rules_about(phrase)[0].code == code
+
+
+NCCL = "[rank7]:[E1101 02:02:02.234567891 ProcessGroupNCCL.cpp:1746] "
+GROUP = "[PG ID 0 PG GUID 0(default_pg) Rank 7] "
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GROUP + "Received a dump signal due to a collective timeout from  rank 3 and we will try "
+        "our best to dump the debug info. Last enqueued NCCL work: 4021, last completed NCCL work: "
+        "4020.",
+        GROUP + "Observed flight recorder dump signal from another rank via TCPStore.",
+        GROUP + "ProcessGroupNCCL preparing to dump debug info. Include stack trace: 1",
+        "[Rank 7] To avoid data inconsistency, we are taking the entire process down.",
+        "To avoid data inconsistency, we are taking the entire process down.",
+        "[Rank 7] Some NCCL operations have failed or timed out. Due to the asynchronous nature of",
+        GROUP + "Heartbeat monitor timed out! Process will be terminated after dumping debug info.",
+        GROUP + "failure detected by watchdog at work sequence id: 2 PG status: last enqueued "
+        "work: 3, last completed work: 1",
+        GROUP + "Terminating the process after attempting to dump debug info, due to collective "
+        "timeout or exception.",
+    ],
+)
+def test_what_the_watchdog_says_further_on_is_told_alone(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "pasted.txt"
+    path.write_text(f"{NCCL}{text}\n")
+    first = analyze(str(path)).findings[0]
+    assert (first.code, first.severity) == ("ERR029", Severity.ERROR)

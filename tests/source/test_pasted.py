@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tracelens import engine
+from tracelens import analyze, engine
 from tracelens.evidence import Evidence
 from tracelens.logs.autotune import Autotune, AutotuneTable, LooseChoices
 from tracelens.logs.compile_errors import Failure
@@ -275,3 +275,10 @@ def test_a_line_of_onednn_in_a_list_is_read(mark: str, tmp_path: Path) -> None:
     path.write_text(f"- Dilate = 1\n\n{mark}{EXEC}{end}\n2.\n", encoding="utf-8")
     evidence, _ = read([str(path)])
     assert [row.record.primitive for row in evidence.table(PrimitiveExec)] == ["matmul"]
+
+
+@pytest.mark.parametrize("before", ["2024-05-12 10:00:01 | WARNING | ", "compile >> ", "app - "])
+def test_a_message_behind_what_a_logger_of_any_form_writes(before: str, tmp_path: Path) -> None:
+    path = tmp_path / "pasted.txt"
+    path.write_text(f"{before}skipping cudagraphs due to mutated inputs (1 instances)\n")
+    assert analyze(str(path)).findings[0].code == "CGR002"

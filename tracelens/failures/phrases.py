@@ -381,7 +381,8 @@ PHRASES = (
     ),
     Phrase(
         "collective-watchdog",
-        r"Exceptionraisedfrom(?:checkTimeout|ncclCommWatchdog)at|ProcessGroupNCCL::(?:WorkNCCL::checkTimeout|ncclCommWatchdog)\(",
+        r"Exceptionraisedfrom(?:checkTimeout|ncclCommWatchdog)at|ProcessGroupNCCL::(?:WorkNCCL::checkTimeout|ncclCommWatchdog)\(|Receiveda(?:dump|timeout)signal.{1,60}?(?:collectivetimeout|localrank)|SomeNCCLoperationshavefailedort"
+        r"|(?:Rank\d{1,6}|NCCL\.cpp:\d{1,5})\](?:Toavoiddatainc|Heartbeatmonitortimed|failuredetectedbyw|Terminatingtheprocessaft|Observedflightr|ProcessGroupNCCLpreparingtod)",
     ),
     Phrase(
         "engine-start",
@@ -392,8 +393,7 @@ PHRASES = (
         "engine-died",
         r"Workerfailedwitherror.{1,600}?,pleasecheckthestacktrace|(?:Scheduler|WorkerProc|EngineCore)hitanexception|EngineCoreencounteredafatal",
     ),
-    # Torch writes it below whatever it does not know.
-    Phrase(
+    Phrase(  # torch writes it below whatever it does not know
         "internal-dynamo",
         r"Youcansuppressthisexceptionandfallbacktoeager|Error:.{1,600}?fromusercode:(?:File|$)",
     ),

@@ -20,8 +20,8 @@ __all__ = ["hand_over_quoted"]
 
 #: Lines that are not empty of such a text, and places in a line at which a message may begin.
 MAX_LINES, MAX_PLACES = 12, 60
-#: What stands before a quotation: a level, a mark of one, a colon, what opens an argument.
-_BEFORE = re.compile(r"\[(?:WARNING|ERROR|INFO|DEBUG)\] |[`\"'\u201c\u2018(\[=>]|: ")
+#: What stands before a quotation: a level, a mark of one, a colon, a rule, what opens an argument.
+_BEFORE = re.compile(r"\[(?:WARNING|ERROR|INFO|DEBUG)\] |(?:: | [|>-]+ )|[`\"'\u201c\u2018(\[=>]")
 #: What ends it, by how it began.
 _ENDS = {"`": re.compile(r"`(?=[\s.,;:)]|$)"), "\u201c": re.compile("\u201d")}
 #: The logger and the level, where these were quoted with it.

@@ -25,6 +25,7 @@ TRIGGERS = (
     b"RESULT_ERROR",
     b"Watchdog caught",
     b"watchdog got stuck",
+    b"detected by watchdog",
     b"Not all ranks joining",
     b"NCCL error in",
     b"NCCL error: ",
@@ -125,6 +126,7 @@ HOT: tuple[tuple[bytes, re.Pattern[bytes] | None], ...] = (
     (b"_RESULT_ERROR", None),
     (b"Watchdog caught", None),
     (b"watchdog got stuck", None),
+    (b"detected by watchdog", None),
     (b"Not all ranks joining", None),
     (b"NCCL error in", None),
     (b"failed (exitcode: ", None),
@@ -205,7 +207,7 @@ HINTS = re.compile(
     rb"torch[._/\\]_(?:subclasses|dynamo|inductor|functorch|export|higher|library)|torch[/\\](?:export|fx)[/\\]|torchinductor|torch\.fx\b|triton|"
     rb"TORCHDYNAMO|TORCH_LOGS|nductor|InternalTorchDynamo|BackendCompilerFailed|Dynamo|dynamo"
     rb"|compile|C(?:pp|\+\+) ?[Cc]ompile|Python\.h|cuda(?:_runtime)?\.h|std\w{3,5}\.h"
-    rb"|NCCL error(?: in|: )|failed \(exitcode: |Timeout at NCCL work|retrieving ncclUniqueId|ProcessGroupNCCL::|name '[suz]\d|cl is not|'cl'|cannot find -l|ptxas|RESULT_ERROR|IGC: |Watchdog caught|watchdog got stuck|Not all ranks joining|Memory access fault by GPU|Capture cuda graph|out of (?:mem|res)"
+    rb"|NCCL error(?: in|: )|failed \(exitcode: |Timeout at NCCL work|retrieving ncclUniqueId|ProcessGroupNCCL::|name '[suz]\d|cl is not|'cl'|cannot find -l|ptxas|RESULT_ERROR|IGC: |Watchdog caught|watchdog got stuck|detected by watchdog|Not all ranks joining|Memory access fault by GPU|Capture cuda graph|out of (?:mem|res)"
     rb"|OutOf(?:Memory|Resources)|CheckpointError|bootstrapping phase|donated buffers|expected size"
     rb"|Unsupported: |fake tensor|FakeTensor|GraphModule|CUDAGraph|cudagraph|CUDACaching|BrokenProcessPool"
     rb"|SubprocException|fp8e|LoweringException|NoValidChoices|program_source:|Metal|SymNode"
