@@ -11,13 +11,19 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeVar
 
-from pydantic import BaseModel
+import msgspec
+from pydantic import BaseModel, PlainSerializer
 
-__all__ = ["alike", "lean", "made"]
+__all__ = ["STRUCTS", "alike", "lean", "made"]
 
 M = TypeVar("M", bound=BaseModel)
 
 _set = object.__setattr__
+
+#: For a field of a model that holds structs: it is dumped as if these were models.
+STRUCTS = PlainSerializer(
+    lambda held: msgspec.to_builtins(held, enc_hook=lambda model: model.model_dump())
+)
 _FIELDS: dict[frozenset[str], set[str]] = {}
 
 

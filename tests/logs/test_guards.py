@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tests.corpus import cases, log_of, needs_corpus
 from tracelens import grammars
 from tracelens.grammars import Unreadable
-from tracelens.logs.guards import GuardLatency, Guards, GuardTree
+from tracelens.logs.guards import Guard, GuardLatency, Guards, GuardTree
 from tracelens.source import read
 
 TREE = """
@@ -167,3 +168,9 @@ def test_one_tree_and_one_latency_per_compiled_frame() -> None:
         ("0/2", 77.67),
     ]
     assert {row["frame"]: row["guards"] for row in rows} == {"0/0": 11, "0/1": 12, "0/2": 12}
+
+
+def test_a_tree_is_dumped_with_its_guards() -> None:
+    guard = Guard(1, "TENSOR_MATCH", "", "check_tensor(L['x'])", None)
+    (dumped,) = json.loads(GuardTree(guards=(guard,)).model_dump_json())["guards"]
+    assert (dumped["depth"], dumped["kind"]) == (1, "TENSOR_MATCH")

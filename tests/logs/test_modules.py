@@ -113,7 +113,7 @@ def outcome(text: str, *, plainly: bool) -> object:
         found = super(OutputCode, OutputCode).parse(text) if plainly else OutputCode.parse(text)
     except Unreadable as error:
         return str(error), error.line
-    return found, [(repr(one), one.model_fields_set) for one in found]
+    return found, [(one.model_dump_json(), one.model_fields_set) for one in found]
 
 
 @given(HEADS, st.lists(LINES, max_size=12), st.sampled_from(["", "\n"]))

@@ -11,6 +11,7 @@ import msgspec
 from pydantic import BeforeValidator, ConfigDict, model_validator
 
 from tracelens import grammars
+from tracelens.instances import STRUCTS
 from tracelens.logs import HeadedLog, Record
 from tracelens.logs._checks import Comment
 from tracelens.logs._guard_lines import guards_in
@@ -159,7 +160,7 @@ class GuardTree(Record):
         frozen=True, extra="forbid", arbitrary_types_allowed=True
     )
 
-    guards: tuple[Guard, ...] = ()
+    guards: Annotated[tuple[Guard, ...], STRUCTS] = ()
     #: What the grammar reads them from; empty once they are made.
     lines: tuple[GuardLine, ...] = ()
 

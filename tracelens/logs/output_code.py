@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 from pydantic import ConfigDict, model_validator
 
-from tracelens.instances import made
+from tracelens.instances import STRUCTS, made
 from tracelens.logs import HeadedLog, Record
 from tracelens.logs._cpp_parts import CppPart, Definition, Guarded, Wrapper
 from tracelens.logs._generated import Code, Comment
@@ -175,7 +175,7 @@ class OutputModule(Record):
     #: ``0_inference``, ``3_forward``; not unique: a module from the cache keeps its old one.
     aot_id: str = ""
     kernel_defs: tuple[KernelDef, ...] = ()
-    steps: tuple[Step, ...] = ()
+    steps: Annotated[tuple[Step, ...], STRUCTS] = ()
     #: What the grammar reads them from; empty once they are made.
     lines: tuple[StepLine, ...] = ()
     #: The C++ text of a module that Python loads.
