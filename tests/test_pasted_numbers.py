@@ -41,6 +41,12 @@ def test_what_any_start_takes_is_no_finding(tmp_path: Path, whole: str, shown: b
     assert found[-1] == "LOG001"
 
 
+def test_in_a_log_it_is_what_a_start_takes(tmp_path: Path) -> None:
+    head = "I0612 10:00:00.000000 7 torch/_dynamo/utils.py:1] [0/0] [__perf_hints] "
+    text = f"{METRICS.format(whole='40.0', backend='30.0')}\n" + 40 * f"{head}Skip padding\n"
+    assert "CMP001" not in codes(tmp_path, text)
+
+
 def test_several_compilations_are_added_up(tmp_path: Path) -> None:
     lines = [METRICS.format(whole="8.0", backend="5.0") for _ in range(3)]
     first, *_ = told(tmp_path, "".join(f"%s {line}\n" for line in lines))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tracelens import analyze
-from tracelens.evidence import Place, Seen, Table
+from tracelens.evidence import Evidence, Place, Seen, Table
 from tracelens.failures.stages import stage
 from tracelens.frames.compile_seconds import CompileSeconds
 from tracelens.frames.guard_entries import GuardedEntry
@@ -85,7 +85,12 @@ def test_tuning_counts_as_often_as_it_was_done(seconds: float, *, told: bool) ->
     tables = Table([seen(AutotuneTable.model_construct(seconds=seconds), 2)])
     none: Table[Any] = Table([])
     (found,) = CompileTimeDominates().check(
-        Table([seen(sums)]), recompiles=none, tables=tables, trees=none, graphs=none
+        Table([seen(sums)]),
+        recompiles=none,
+        tables=tables,
+        trees=none,
+        graphs=none,
+        evidence=Evidence(),
     )
     assert bool(found.harmless) is told
     assert found.data["untold_seconds"] == 30.0 - 2 * seconds

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tracelens.dynamo import user_code
 from tracelens.dynamo.blocks import Blocks, repeated
 from tracelens.dynamo.unrolled import Unrolled, unrolled
-from tracelens.evidence import Table
+from tracelens.evidence import Evidence, Table
 from tracelens.experiment import EMPTY_CACHES
 from tracelens.frames.compile_seconds import CompileSeconds
 from tracelens.logs.recompiles import Recompile
@@ -27,7 +27,8 @@ __all__ = ["CompileTimeDominates"]
 #: Seconds of compilation that are worth a word: as Dynamo measured them, and by the log's clocks.
 MIN_MEASURED = 10.0
 MIN_CLOCKS = 30.0
-#: Seconds of one compilation that are more than what any start takes.
+#: Who pastes so few lines about one compilation of so many seconds asks about it.
+MAX_PASTED = 30
 MAX_START = 30.0
 #: Modules of one list with the same parts that make a block worth compiling by itself.
 MIN_BLOCKS = 3
@@ -83,8 +84,7 @@ class CompileTimeDominates(Rule):
     or 30 s by the clocks, nothing is reported. Caches were cold if this was the first run. Logging
     itself takes a part of the time. The seconds of recompiles belong to the RCP findings, and those of
     tuning to the TUN findings, which say what to do about them: where these took most of the
-    time, this is a note; so is a single compilation that
-    took less than 30 s, or whose time only the clocks tell.
+    time, this is a note; so is a single compilation, but for a few pasted lines that say it took 30 s.
 
     ## What to do
     A loop of Python is unrolled: compile some rounds of it. Else keep the cache directory from start
@@ -162,6 +162,7 @@ class CompileTimeDominates(Rule):
         tables: Table[AutotuneTable],
         trees: Table[GuardTree],
         graphs: Table[FxGraph],
+        evidence: Evidence,
     ) -> Iterator[Finding]:
         """Yield one finding: of several ranks, which compile side by side, the slowest counts."""
         sums = max((row.record for row in processes), key=lambda sums: sums.seconds)
@@ -171,7 +172,10 @@ class CompileTimeDominates(Rule):
             told += sum(row.count * (row.record.seconds or 0.0) for row in tables)
             rest = max(0.0, sums.seconds - told)
             told_by_others = rest < sums.seconds / 2
-            yield self._finding(sums, rest, repeated(trees), unrolled(graphs), told_by_others)
+            finding = self._finding(sums, rest, repeated(trees), unrolled(graphs), told_by_others)
+            asked = finding.harmless == _START and _is_asked(sums, evidence)
+            quiet = {"harmless": None, "severity": self.severity}
+            yield finding.model_copy(update=quiet) if asked else finding
 
     def _finding(
         self, sums: CompileSeconds, rest: float, blocks: Blocks, loop: Unrolled, is_told: bool
@@ -239,7 +243,13 @@ def _harmless(sums: CompileSeconds, *, is_told: bool) -> str | None:
     """Return why there is nothing to do: other findings tell it, or it is the price of a start."""
     if is_told:
         return "other findings tell most of it"
-    short = sums.seconds < MAX_START or sums.basis != "measured"
-    if sums.count == 1 and not sums.again and short:
-        return "one compilation is what a start takes"
-    return None
+    return _START if sums.count == 1 and not sums.again else None
+
+
+_START = "one compilation is what a start takes"
+
+
+def _is_asked(sums: CompileSeconds, evidence: Evidence) -> bool:
+    """Whether a few lines were pasted that tell of nothing but a long compilation."""
+    lines = evidence.understood_lines + evidence.unread_lines
+    return lines <= MAX_PASTED and sums.seconds >= MAX_START and sums.basis == "measured"
