@@ -74,10 +74,47 @@ def test_parts_that_unbind_returns_are_slices() -> None:
         (rounds(SECOND, weight="w_{t}"), "a weight of each round"),
         ([*rounds(SECOND), "set_ = x.add_(1)"], "a tensor that is written into"),
         ([*rounds(SECOND), "set_ = w.add_(1)"], "a weight that is written into"),
+        ([*rounds(SECOND), "v = x.view(48, 16)\n        v[1] = z"], "... by a view"),
+        ([*rounds(SECOND), "t = z + 1\n        x_1 += t"], "a slice that is written into"),
+        ([*rounds(SECOND), "v = x.T", "set_ = torch.mul(z, 2, out = v)"], "the result of a call"),
+        (
+            [*rounds(SECOND), "d = torch._C._autograd._get_data_attr(w)", "set_ = d.mul_(0.9)"],
+            "the data of a weight",
+        ),
+        (
+            [*rounds(SECOND)[:6], "mode = torch._C._set_grad_enabled(True)", *rounds(SECOND)[6:]],
+            "rounds of which some have no gradient",
+        ),
+        (
+            [
+                *rounds(SECOND)[:6],
+                "mode = torch.amp.autocast_mode._exit_autocast(before)",
+                *rounds(SECOND)[6:],
+            ],
+            "rounds of which some have another precision",
+        ),
     ],
 )
 def test_what_is_no_product_of_slices(lines: list[str], why: str) -> None:
     assert not found([*lines, SUM]), why
+
+
+def test_only_what_is_written_into_is_not_sliced() -> None:
+    around = ["z = torch.zeros(4, 32)\n        z[0] = y_0", "mode = torch.tanh(z)"]
+    assert found([*rounds(SECOND), *around, SUM])
+    before = ["mode = torch.amp.autocast_mode._enter_autocast('cpu')"]
+    assert found([*before, *rounds(SECOND), SUM])
+
+
+@pytest.mark.parametrize(("size", "is_told"), [(2 * MIN_STEPS, True), (2 * MIN_STEPS + 1, False)])
+def test_a_few_slices_of_a_long_tensor_are_not_worth_its_product(size: int, is_told: bool) -> None:
+    whole = f'long: "f32[4, {size}, 16][400, 16, 1]cpu" = torch.sin(z)'
+    assert bool(found([whole, *rounds(f"long[({WHOLE}, {{t}})]"), SUM])) is is_told
+
+
+def test_calls_that_are_cut_are_nothing() -> None:
+    assert not found([f"y_{t} = torch._C._nn.linear()" for t in range(MIN_STEPS)], "y_1")
+    assert not found([f"y_{t} = torch._C._nn.linear(x)" for t in range(MIN_STEPS)], "y_1")
 
 
 def stack(end: str) -> str:
@@ -86,11 +123,16 @@ def stack(end: str) -> str:
 
 
 STATES = rounds("torch.tanh(x_{t}_)")
+OF_STATE = [
+    f'h: "{OF_X}" = torch.sin(z)',
+    *(f'y_{t}: "{OF_Y}" = torch._C._nn.linear(h, w, b)' for t in range(MIN_STEPS)),
+]
 
 
 def test_layers_whose_results_are_stacked_are_one_layer_of_the_stack() -> None:
     (one,) = found([*STATES, stack(", dim = 1)")])
     assert (one.is_before, one.join, one.dim) == (False, "stack", 1)
+    assert found([*OF_STATE, stack(")")])
 
 
 @pytest.mark.parametrize(
@@ -100,6 +142,8 @@ def test_layers_whose_results_are_stacked_are_one_layer_of_the_stack() -> None:
         ([*STATES, stack(", dim = 2)")], "out", "the same"),
         ([*STATES, stack(")"), "z = torch.tanh(y_3)"], "out", "a result that is fed back"),
         ([*STATES, stack(")")], "out, y_7", "a result that is returned"),
+        ([*OF_STATE, "set_ = h.add_(1)", stack(")")], "out", "one state"),
+        ([*OF_STATE, "v = h.view(64)", "set_ = v.copy_(z)", stack(")")], "out", "... by a view"),
         ([*STATES, "set_ = y_2.mul_(2)", stack(")")], "out", "a result that is written into"),
     ],
 )

@@ -10,7 +10,7 @@ from math import prod
 import msgspec
 
 from tracelens.evidence.tables import Seen
-from tracelens.inductor.in_place import changes_in_place
+from tracelens.inductor.in_place import Memory, changes_in_place
 from tracelens.inductor.nodes import name, operands, words
 from tracelens.logs.graph_code import FxGraph, Node, Origin, TensorType
 
@@ -22,6 +22,8 @@ _WHOLE = "slice(None, None, None)"
 #: ``[linear, linear_1], dim = 1``
 _JOINED = re.compile(r"\(?\[([\w, ]{1,20000})\](?:, (?:dim = )?(-?\d{1,2}))?\)?\Z")
 _JOINS = frozenset({"cat", "concat", "stack"})
+#: What begins or ends a mode under which the same call computes, or records, something else.
+_MODES = re.compile(r"_(?:enter|exit)_\w{1,60}\Z|_set_grad_enabled\Z")
 
 
 class Steps(msgspec.Struct, frozen=True):
@@ -59,26 +61,30 @@ def steps(seen: Seen[FxGraph]) -> Iterator[Steps]:
     types = given | {node.label: given.get(node.expression, node.type) for node in nodes.values()}
     groups: defaultdict[tuple[str, ...], list[Node]] = defaultdict(list)
     for node in nodes.values():
-        if name(node) == "linear":
+        if name(node) == "linear" and len(operands(node)) > 1:
             groups[tuple(operands(node)[1:])].append(node)
     large = [group for group in groups.values() if len(group) >= MIN_STEPS]
     if not large:
         return
     changed = changes_in_place(graph.body, nodes.values())
+    memory = Memory(nodes.values(), changed)
     readers: defaultdict[str, list[Node]] = defaultdict(list)
     for node in nodes.values():
         for word in words(node):
             readers[word].append(node)
+    modes = [node for node in nodes.values() if _MODES.search(node.target)]
     returned = graph.body.rpartition("return ")[2]
     for group in large:
         rows = _rows(types.get(operands(group[0])[0]))
         origin = origins.get(group[0].label)
-        if not rows or not changed.keys().isdisjoint(operands(group[0])[1:]):
+        if not rows or _varies(group, memory, modes):
             continue
         weight = prod(_shape(types.get(operands(group[0])[1])) or (0,))
         whole = _sliced(group, nodes, types)
-        if whole and not changed[whole[0]]:
+        if whole and not memory.is_written(whole[0]):
             yield Steps(seen, tuple(group), origin, rows, weight, True, *whole)
+            continue
+        if any(memory.is_written(operands(node)[0]) for node in group):
             continue
         joined = _joined(group, readers)
         used = set(re.findall(r"\w+", returned))
@@ -86,17 +92,27 @@ def steps(seen: Seen[FxGraph]) -> Iterator[Steps]:
             yield Steps(seen, tuple(group), origin, rows, weight, False, *joined)
 
 
+def _varies(group: Sequence[Node], memory: Memory, modes: Sequence[Node]) -> bool:
+    """Whether a round may write into the weights, or begins or ends a mode."""
+    written = any(map(memory.is_written, operands(group[0])[1:]))
+    return written or any(group[0].at < node.at < group[-1].at for node in modes)
+
+
 def _sliced(
     group: Sequence[Node], nodes: Mapping[str, Node], types: Mapping[str, object]
 ) -> tuple[str, int] | None:
-    """Return the tensor whose slices products read, each once, and along which dimension."""
+    """Return the tensor whose slices products read, each once, and along which dimension.
+
+    They are at least half of it: else the product of the whole tensor has more to do.
+    """
     found = {_slice(operands(node)[0], nodes) for node in group}
     wholes = {each[:2] for each in found if each is not None}
     if None in found or len(wholes) != 1 or len(found) < len(group):
         return None
     whole, dim = wholes.pop()
-    rank = len(_shape(types.get(whole)))
-    return (whole, dim) if 0 <= dim < rank - 1 else None
+    shape = _shape(types.get(whole))
+    fits = 0 <= dim < len(shape) - 1 and shape[dim] <= 2 * len(found)
+    return (whole, dim) if fits else None
 
 
 def _slice(label: str, nodes: Mapping[str, Node]) -> tuple[str, int, int] | None:

@@ -48,8 +48,11 @@ class ProductPerStep(Rule):
 
     ## When it is harmless
     With fewer than eight rounds, or more than 64 rows in each product, nothing is said; with weights
-    of fewer than 16,384 elements it is a note. Nor is it said where a round needs the result of the one before, as the recurrent half of a cell does,
-    where a result is fed back, as in decoding, or where the tensor that is sliced is written into.
+    of fewer than 16,384 elements it is a note. Nor is it said where a round needs the result of the
+    one before, as the recurrent half of a cell does, where a result is fed back, as in decoding,
+    where the weight, the tensor that is sliced, or an input is written into, through a view, too,
+    where less than half of the tensor is read, or where gradients or autocast are switched within
+    the loop.
 
     ## What to do
     Call the layer once, before the loop on the whole tensor, or behind it on the stacked inputs.
