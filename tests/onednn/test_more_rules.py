@@ -347,6 +347,25 @@ def test_the_summary_is_a_note_unless_starting_took_the_time() -> None:
     assert one(VerboseSummary(), start, *later).severity is Severity.INFO
 
 
+def test_a_late_execution_is_no_first_one() -> None:
+    usual = [matmul("brg_matmul:avx2", 1.0)] * 10
+    found = one(VerboseSummary(), *usual, matmul("brg_matmul:avx2", 801.0), *usual)
+    assert found.severity is Severity.NONE
+    assert found.title == "most of oneDNN's time went to matmul on `brg_matmul:avx2`"
+    assert found.data["first_ms"] == 0
+    assert "took 21 ms, and a few that took far longer 800 ms more." in found.message
+    assert "first" not in found.message
+
+
+def test_one_kind_is_not_said_to_be_one_of_one() -> None:
+    line = matmul("brg_matmul:avx2", 1.0, "8x64:64x64")
+    assert one(VerboseSummary(), line).message.startswith("1 execution of matmul bf16 8x64:64x64")
+    other = matmul("brg_matmul:avx2", 2.0, "8x32:32x64")
+    assert one(VerboseSummary(), line, other).message.startswith(
+        "2 executions of 2 kinds took 3 ms"
+    )
+
+
 DEFERRED = (
     f"{HEAD}create:dispatch,matmul,cpu,matmul,gemm:acl,undef,src:f16::blocked:ab::f0 "
     "wei:f16::blocked:ab::f0 dst:f16::blocked:ab::f0,attr-scratchpad:user,,8x8:8x8,"

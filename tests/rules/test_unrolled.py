@@ -93,17 +93,33 @@ def test_a_loop_in_a_small_graph_is_not_why_others_take_long(tmp_path: Path) -> 
 
     loop = graph(*body(40))  # of 122 statements
     (found,) = compiled(tmp_path, layers(60) + loop, 60.0)
-    assert "a loop of 40 rounds" in found.title
+    assert "repeats a line 40 times" in found.title
     (found,) = compiled(tmp_path, layers(400) + loop, 60.0)
     assert "loop" not in found.title
     assert found.severity == "none"
     (found,) = compiled(tmp_path, loop + loop + loop, 60.0)  # compiled again and again
-    assert "a loop of 40 rounds" in found.title
+    assert "repeats a line 40 times" in found.title
 
 
 def test_what_torch_itself_repeats_is_no_loop_of_the_program(tmp_path: Path) -> None:
     torch = "/home/ana/venv/lib/python3.11/site-packages/torch/nn/modules/linear.py"
     assert rounds(tmp_path, graph(*body(96, torch))) == 0
+
+
+def test_what_a_round_calls_twice_is_repeated_twice_as_often(tmp_path: Path) -> None:
+    """It is not said that the loop has as many rounds."""
+    lines = []
+    for n in range(40):
+        lines += [line(4, "return torch.tanh(x * w)"), f"        mul_{n} = x_{n} * w"]
+        if n % 2:
+            lines += [
+                line(19, "x = cell(x) + cell(-x)"),
+                f"        add_{n} = mul_{n} + mul_{n - 1}",
+            ]
+    (found,) = compiled(tmp_path, graph(*lines), 60.0)
+    assert found.title.endswith("a loop is unrolled, and one graph repeats a line 40 times")
+    assert found.message.endswith("is the loop around proj/scan.py:4, or that calls it.")
+    assert "split" not in (found.advice[0].code or "")
 
 
 def compiled(room: Path, text: str, seconds: float) -> list[Finding]:
@@ -116,7 +132,7 @@ def compiled(room: Path, text: str, seconds: float) -> list[Finding]:
 def test_one_compilation_is_what_a_start_takes_but_for_a_loop(tmp_path: Path) -> None:
     (found,) = compiled(tmp_path, graph(*body(96)), 60.0)
     assert found.severity == "warning"
-    assert "a loop of 96 rounds" in found.title
+    assert "one graph repeats a line 96 times" in found.title
     assert found.where is not None
     assert (found.where.file, found.where.line) == (OWN, 19)
     assert found.advice[0].id == "some-rounds"
@@ -128,5 +144,5 @@ def test_one_compilation_is_what_a_start_takes_but_for_a_loop(tmp_path: Path) ->
 def test_a_loop_of_a_library_is_named_and_not_edited(tmp_path: Path) -> None:
     library = "/home/ana/venv/lib/python3.11/site-packages/oddlib/scan.py"
     (found,) = compiled(tmp_path, graph(*body(96, library)), 60.0)
-    assert "a loop of 96 rounds" in found.title
+    assert "one graph repeats a line 96 times" in found.title
     assert "some-rounds" not in [one.id for one in found.advice]

@@ -25,8 +25,9 @@ _NUMBER = re.compile(r"_\d+$")
 
 
 class Unrolled(NamedTuple):
-    """The line of a loop's body that most of a graph comes from."""
+    """The line of a loop's body, or of what that calls, that most of a graph comes from."""
 
+    #: How often the graph has it: more than the loop has rounds, where a round calls it twice.
     rounds: int = 0
     #: Of the whole graph, as far as they were read.
     operations: int = 0

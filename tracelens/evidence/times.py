@@ -134,6 +134,11 @@ class Times:
         return 0.0
 
     @property
+    def start(self) -> float:
+        """The surplus of the first execution, which may compile or transform."""
+        return max(0.0, self.first - self.median) if self.n > 1 else 0.0
+
+    @property
     def steady(self) -> float:
         """The total without what will not recur.
 
@@ -147,7 +152,7 @@ class Times:
         waited = {key: count for key, count in self.buckets.items() if key > _bucket(limit)}
         late = sum(waited.values())
         if self.n < FEWEST or not 0 < late <= max(1, self.n // FEW):
-            return self.total - max(0.0, self.first - usual)
+            return self.total - self.start
         ms = self.max if late == 1 else sum(n * _edge(key) for key, n in waited.items()) / late
         first = self.first if self.first <= limit else 0.0
         return max(self.total - late * (ms - usual) - max(0.0, first - usual), self.n * self.min)

@@ -51,7 +51,7 @@ class CompileData(FindingData):
     blocks: int = 0
     #: The list, behind the compiled module: ``.encoder.layers``; empty where that is the list.
     blocks_at: str = ""
-    #: Rounds of a loop that became one graph, of so many operations, and a line of its body.
+    #: How often a graph of so many operations repeats a line of a loop, or of what that calls.
     rounds: int = 0
     operations: int = 0
     file: str = ""
@@ -110,13 +110,14 @@ class CompileTimeDominates(Rule):
     remedies = (
         Remedy(
             "some-rounds",
-            "Compile a function of some ten rounds, and call it for one part of the inputs after "
-            "another: it is compiled once. With 96 small rounds, compiling took a quarter of the "
-            "time, and a call 1.4 times as long; a single round as a function was slower than "
-            "eager.",
+            "Compile a function of some ten rounds, and call it again and again: it is compiled "
+            "once, where what differs from call to call is in tensors, not in numbers. With 96 "
+            "small rounds, compiling took a quarter of the time, and a call 1.4 times as long; a "
+            "single round as a function was slower than eager.",
             when="most of a graph is one loop, in code of your own",
             applies=lambda data: bool(data.rounds) and not data.package,
-            code="for part in inputs.split(12, dim=1):\n    x = rounds(x, part)  # compiled",
+            code="for _ in range(rounds // 10):\n    x = ten_rounds(x)  # compiled; is given its "
+            "part of a tensor that each round reads a slice of",
             basis="untestable",
             proof="a compilation of 30 s is too long for a test; it was measured by hand",
         ),
@@ -214,14 +215,15 @@ class CompileTimeDominates(Rule):
             "seconds",
             title=f"compiling took {about}{length(1000 * sums.seconds)}"
             + (
-                f": a loop of {loop.rounds} rounds is unrolled into one graph"
+                f": a loop is unrolled, and one graph repeats a line {loop.rounds} times"
                 if loop.rounds
                 else ""
             ),
             message=f"{number[0].upper()}{number[1:]} took {about}{length(1000 * sums.seconds)}."
             f"{again}{parts}{longest}{clocks}"
             + (
-                f" Most of a graph of {loop.operations} operations is the loop around {at}."
+                f" Most of a graph of {loop.operations} operations is the loop around {at}, "
+                "or that calls it."
                 if loop.rounds
                 else ""
             ),

@@ -28,6 +28,8 @@ FIRST_SHARE = 0.5
 FIRST_MS = 10.0
 #: Beside compilations that took longer than this part allows, they are little.
 OF_COMPILING = 0.01
+#: Milliseconds by which some later executions were late, that are worth a word.
+LATE_MS = 1.0
 MAX_NAMED = 3
 
 
@@ -96,13 +98,13 @@ class VerboseSummary(Rule):
         """Yield one finding about all executions."""
         runs = sorted(groups(execs), key=lambda group: -group.ms)
         spent = Spent.of(execs, calls, ran)
-        first = execs.ms - spent.whole
+        first = sum(group.times.start for group in runs)
+        late = execs.ms - spent.whole - first
         starts = execs.ms > 0 and first >= FIRST_MS and first >= FIRST_SHARE * execs.ms
         little = first < OF_COMPILING * 1000 * sum(row.record.seconds for row in compiled)
-        named = "; ".join(_told(group, spent) for group in runs[:MAX_NAMED])
         top = "first executions" if starts else _called(runs[0])
-        text = f"{times(execs.count)} of {len(runs)} kinds took {length(spent.whole)}"
         extra = f", and first executions {length(first)} more" if first > 0 else ""
+        extra += f", and a few that took far longer {length(late)} more" if late >= LATE_MS else ""
         told = f" Note that {spent.hidden}." if spent.hidden else ""
         data = self.Data.about(
             run,
@@ -116,7 +118,7 @@ class VerboseSummary(Rule):
         yield self.finding(
             "summary",
             title=f"most of oneDNN's time went to {top}",
-            message=f"{text}{extra}. The most expensive: {named}.{told}",
+            message=f"{_took(runs, spent, extra)}{told}",
             severity=Severity.INFO,
             harmless=_harmless(starts=starts, little=little),
             count=execs.count,
@@ -135,6 +137,17 @@ def _harmless(*, starts: bool, little: bool) -> str | None:
 def _called(group: Runs) -> str:
     impl = group.run.impl
     return f"{group.run.primitive} on `{impl}`" if impl else group.run.primitive
+
+
+def _took(runs: list[Runs], spent: Spent, extra: str) -> str:
+    """Return how long all took, and which took longest, unless there is one kind."""
+    count = times(sum(group.count for group in runs))
+    if len(runs) == 1:
+        impl = f" on `{runs[0].run.impl}`" if runs[0].run.impl else ""
+        return f"{count} of {runs[0].label}{impl} took {length(spent.whole)}{extra}."
+    named = "; ".join(_told(group, spent) for group in runs[:MAX_NAMED])
+    took = f"{count} of {len(runs)} kinds took {length(spent.whole)}{extra}"
+    return f"{took}. The most expensive: {named}."
 
 
 def _told(group: Runs, spent: Spent) -> str:
