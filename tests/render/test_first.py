@@ -86,6 +86,21 @@ def test_a_first_bound_of_something_else_is_not_left_out(one: Report) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("known", "says"),
+    [
+        (0.14, "2 of 2 things cost you at most 82 % of the trace; first to fix: TRC024"),
+        (0.7, "1 of 2 things costs you about 70 % of the trace, and 1 more at most 68 %; first"),
+    ],
+)
+def test_a_first_bound_counts_where_it_is_more_than_is_known(
+    one: Report, known: float, says: str
+) -> None:
+    told = [finding("TRC024", share(0.68, "the trace", "upper_bound"))]
+    told += [finding("TRC007", share(known, "the trace", "estimated"))]
+    assert _first.verdict(with_(one, *told)).startswith(says)
+
+
 def test_what_is_not_known_is_not_claimed(one: Report) -> None:
     told = [finding("GBR001"), finding("GBR002", severity=Severity.INFO)]
     said = _first.verdict(with_(one, *told))

@@ -24,10 +24,13 @@ def beside(name: str, us: float, more: str = "") -> list[Json]:
         ("sort", 210.0, "", "scores.topk(k)"),
         ("sort", 190.0, "", None),
         ("sort", 210.0, "aten::quantile", None),
+        ("sort", 210.0, "aten::_unique2", None),  # it sorts inside
+        ("sort", 210.0, "aten::cumsum", None),  # of the most probable, up to a sum
         ("_linalg_svd", 210.0, "", "torch.linalg.svdvals(x)"),
         ("_linalg_svd", 210.0, "aten::linalg_svdvals", None),  # it is what is advised
         ("_linalg_svd", 210.0, "aten::linalg_pinv", None),
         ("linalg_inv_ex", 210.0, "", "torch.linalg.solve(K, y)"),
+        ("linalg_inv_ex", 210.0, "aten::linalg_cond", None),
         ("im2col", 210.0, "", "conv2d(images, weight)"),
         ("_upsample_bicubic2d_aa", 210.0, "", "images_uint8"),
         ("upsample_bilinear2d", 210.0, "", None),  # a layer of a model
@@ -66,6 +69,21 @@ def test_the_backward_pass_of_an_inverse_counts(tmp_path: Path) -> None:
     assert cost.share == pytest.approx(0.3, abs=0.01)
 
 
+@pytest.mark.parametrize("older", [True, False])
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_weights_of_either_kind_are_made_plain(tmp_path: Path, *, older: bool) -> None:
+    """The advice is followed to the letter: for layers of one kind that of the other raises."""
+    torch = pytest.importorskip("torch")
+    new = torch.nn.utils.parametrizations.weight_norm
+    layer = (torch.nn.utils.weight_norm if older else new)(torch.nn.Linear(2, 3))
+    x = torch.ones(1, 2)
+    y = layer(x)
+    advice = found(tmp_path, beside("_weight_norm", 210.0))["TRC035"].advice[0]
+    exec(advice.code or "", {"torch": torch, "layer": layer})  # noqa: S102 -- our own advice
+    assert [name for name, _ in layer.named_parameters() if "weight" in name] == ["weight"]
+    assert torch.allclose(layer(x), y)
+
+
 def steps(
     function: str, us: float, calls: int, *, inside: str = "aten::histc", share: float = 0.8
 ) -> list[Json]:
@@ -89,6 +107,10 @@ def steps(
         ("log_histograms", 5_000.0, 1, ["rarely"]),
         ("log_histograms", 3_000.0, 1, None),
         ("log_prob", 5_000.0, 1, None),  # a logarithm
+        ("log_weights", 5_000.0, 1, None),
+        ("log_loss", 5_000.0, 1, None),
+        ("log", 5_000.0, 1, None),
+        ("report", 5_000.0, 1, ["rarely"]),
         ("save_for_backward", 5_000.0, 1, None),
         ("random_affine", 5_000.0, 16, ["batch", "workers"]),
         ("random_affine", 5_000.0, 1, ["workers"]),

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tracelens
-from tests.traces.writing import Json, kernel, span
+from tests.traces.writing import Json, kernel, span, text
 from tracelens.report import Report
 from tracelens.traces.clocks import Lane, align, clocks
 from tracelens.traces.measured import TraceHeader
@@ -117,6 +117,28 @@ def test_a_rank_that_sleeps_is_named() -> None:
     assert finding.data["late_rank"] == 2
     assert finding.title.startswith("rank 2 comes last to 3 of 3 collectives")
     assert not report.coverage.notes
+
+
+@pytest.mark.parametrize(
+    ("came", "late"),
+    [((0, 8_000), 40.0), ((0, 2_000, 8_000), 35.0), ((0, 1_000, 2_000, 8_000), 35.0)],
+)
+def test_the_last_rank_is_measured_against_the_others(
+    tmp_path: Path, came: tuple[int, ...], late: float
+) -> None:
+    """Five times 8 ms after the median of the others, at 0, 1 and 1 ms: it is not one of them."""
+    for rank, after in enumerate(came):
+        events: list[Json] = []
+        for step in range(5):
+            at = 20_000.0 * step
+            events.append(span("cpu_op", "aten::mm", at, 500.0 + after))
+            events.append(
+                span("user_annotation", "gloo:all_reduce", at + 500 + after, 9_500.0 - after)
+            )
+        shared = {"backend": "gloo", "rank": rank, "world_size": len(came)}
+        (tmp_path / f"rank{rank}.json").write_bytes(text(events, distributedInfo=shared))
+    row = tracelens.analyze(str(tmp_path)).tables["ranks"][-1]
+    assert (row["last"], row["late_ms"]) == (5, pytest.approx(late, abs=0.01))
 
 
 def test_missing_ranks_are_stated(tmp_path: Path) -> None:

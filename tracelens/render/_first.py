@@ -134,11 +134,12 @@ def _costs(told: tuple[Finding, ...]) -> str:
 def _is_left_out(first: Finding, known: list[Finding]) -> bool:
     """Whether a sum of what is ``known`` says less than the cost of the one to fix ``first``.
 
-    That is so where it is a bound, and of something else than any of them.
+    That is so where it is a bound, and larger than all that is known of the same thing.
     """
-    if not (first.cost and first.cost.share) or any(one is first for one in known):
+    if not first.cost or any(one is first for one in known):
         return False
-    return all(one.cost and one.cost.of != first.cost.of for one in known)
+    alike = [one for one in known if one.cost and one.cost.of == first.cost.of]
+    return sum(map(_share, alike)) < _share(first)
 
 
 def _different(findings: Iterable[Finding]) -> int:

@@ -36,12 +36,23 @@ class Form(NamedTuple):
     moot: frozenset[str] = frozenset()
 
 
+#: What sorts inside, or needs all places: quantiles, different values, sparse matrices, bags of
+#: embeddings, and sums over what is sorted.
+_SORTED = frozenset(
+    {
+        *("aten::quantile", "aten::nanquantile", "aten::cumsum", "aten::searchsorted"),
+        *("aten::_unique", "aten::_unique2", "aten::unique_dim", "aten::isin"),
+        *("aten::unique_consecutive", "aten::unique_dim_consecutive", "aten::_coalesce"),
+        "aten::_embedding_bag_dense_backward",
+    }
+)
+
 FORMS = (
     Form(
         "sort",
         re.compile(r"aten::sort"),
         "sorting",
-        moot=frozenset({"aten::quantile", "aten::nanquantile", "aten::unique_dim"}),
+        moot=_SORTED,
     ),
     Form(
         "svd",
@@ -49,8 +60,13 @@ FORMS = (
         "a singular value decomposition",
         moot=frozenset({"aten::linalg_svdvals", "aten::linalg_pinv", "aten::pinverse"}),
     ),
-    Form("inverse", re.compile(r"aten::linalg_inv_ex|LinalgInvExBackward\d"), "inverting a matrix"),
-    Form("unfold", re.compile(r"aten::(?:im2col|col2im)"), "unfolding images into patches"),
+    Form(
+        "inverse",
+        re.compile(r"aten::linalg_inv_ex|LinalgInvExBackward\d"),
+        "inverting a matrix",
+        moot=frozenset({"aten::linalg_cond", "aten::linalg_matrix_power"}),
+    ),
+    Form("unfold", re.compile(r"aten::(?:im2col|col2im)"), "unfolding or folding patches"),
     Form("resize", re.compile(r"aten::_upsample_bi(?:linear|cubic)2d_aa"), "resizing images"),
     Form(
         "weights",
@@ -100,7 +116,8 @@ REMEDIES = (
     ),
     _of(
         "inverse",
-        "Solve instead of multiplying with an inverse. Of a symmetric positive matrix (a "
+        "Where the inverse is only multiplied with something, solve instead, for all right sides "
+        "at once. Of a symmetric positive matrix (a "
         "covariance), where no gradients are needed, one Cholesky factor gives the solution "
         "(`torch.cholesky_solve`) and the determinant for less still.",
         "x = torch.linalg.solve(K, y)",
@@ -108,13 +125,14 @@ REMEDIES = (
     ),
     _of(
         "unfold",
-        "To multiply patches with weights, convolve.",
+        "Where patches are only multiplied with weights, convolve; the other way round it is "
+        "`conv_transpose2d`.",
         "y = torch.nn.functional.conv2d(images, weight)",
         "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.unfold.html",
     ),
     _of(
         "resize",
-        "Resize images while they are uint8, before they are made float32, and where batches are "
+        "If they are float32 by then, resize images while they are uint8; and where batches are "
         "prepared: once for each image, in the workers of the DataLoader.",
         'x = torch.nn.functional.interpolate(images_uint8, size=(224, 224), mode="bilinear", '
         "antialias=True)",
@@ -122,8 +140,13 @@ REMEDIES = (
     ),
     _of(
         "weights",
-        "Make plain weights of them once training is over.",
-        'torch.nn.utils.parametrize.remove_parametrizations(layer, "weight")  # each layer',
+        "Make plain weights of them once training is over; of layers of the older "
+        "`torch.nn.utils.weight_norm`, which have a `weight_g`, with "
+        "`torch.nn.utils.remove_weight_norm(layer)`.",
+        'if torch.nn.utils.parametrize.is_parametrized(layer, "weight"):  # each layer\n'
+        '    torch.nn.utils.parametrize.remove_parametrizations(layer, "weight")\n'
+        'elif hasattr(layer, "weight_g"):\n'
+        "    torch.nn.utils.remove_weight_norm(layer)",
         "https://docs.pytorch.org/docs/stable/generated/"
         "torch.nn.utils.parametrize.remove_parametrizations.html",
     ),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.logs.chrome_trace import BackwardNode, PythonFunction
+from tracelens.logs.chrome_trace import BackwardNode, Operator, PythonFunction
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
@@ -24,6 +24,8 @@ MIN_LENGTHS = 8
 #: Share of the trace that the products take at least, and milliseconds.
 MIN_SHARE = 0.05
 MIN_MS = 1.0
+#: Operators that choose a new element, or add it: lengths that are only tried out need neither.
+_GROWS = frozenset({"argmax", "cat", "max", "multinomial", "sort", "topk"})
 #: Rows of the first factor, what is summed, and columns of a product of two matrices.
 _PRODUCT = re.compile(r"(\d+)x(\d+) by (\d+x\d+)")
 
@@ -130,6 +132,7 @@ class WholeSequenceAgain(Rule):
         *,
         windows: Table[Window],
         nodes: Table[BackwardNode],
+        operators: Table[Operator],
         frames: Table[PythonFunction],
     ) -> Iterator[Finding]:
         """Yield one finding per trace that computes a sequence anew as it grows."""
@@ -138,7 +141,9 @@ class WholeSequenceAgain(Rule):
             rows = [row for row in works.within(source) if row.record.on_host]
             if any(True for _ in nodes.within(source)):
                 continue
-            found = [one for one in _by_weights(rows) if one.growth]
+            called = [row for row in operators.within(source) if row.record.op in _GROWS]
+            new = max((row.count for row in called), default=0)
+            found = [one for one in _by_weights(rows) if one.growth and len(one.lengths) <= new]
             ms = sum(one.ms for one in found)
             if ms >= max(MIN_MS, MIN_SHARE * whole):
                 line = busiest(frames, source, whole)

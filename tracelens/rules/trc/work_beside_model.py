@@ -29,8 +29,8 @@ MIN_MS = 5.0
 SINGLE = 8
 #: Share of the function in which no operator runs from which on it is TRC024's.
 ELSEWHERE = 0.5
-#: Features are what models extract, too.
-_MODEL = re.compile(r"extract")
+#: Features are what models extract, too, and a log may be a logarithm.
+_MODEL = re.compile(r"extract|^_?log(?:_(?:loss(?:es)?|model|state|weights))?$")
 _DOES = {
     Work.PREPARES: "prepares data",
     Work.REPORTS: "reports or saves",
