@@ -99,11 +99,46 @@ def test_a_counter_of_reasons_by_itself_is_read(tmp_path: Path, form: str) -> No
     assert found >= {"GBR001", "GBR003"}
 
 
-def test_another_counter_is_the_programs_own(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Counter({'call me': 3, 'Tensor': 2, 'numpy': 4})",
+        "Counter({'numpy': 12, 'torch': 3, 'pandas': 2})",
+        "{'numpy': 1.26, 'scipy': 1.11}",
+        "{'inline-block': 4, 'flex': 2}",
+        "{'missing: age': 4, 'missing: name': 2}",
+        "{'missing: EMAIL': 4}",
+        "{'data dependent tests': 4, 'plain tests': 10}",
+        "Counter({'Failed to trace route': 4, 'timeout': 2})",
+        "{'Attempted to call support': 3}",
+        "{'builtin: yes': 3}",
+        "most common: [('inline', 5), ('block', 3)]",
+        "('inline comment', 5)",
+    ],
+)
+def test_another_counter_is_the_programs_own(tmp_path: Path, text: str) -> None:
     log = tmp_path / "run.log"
-    log.write_text("Counter({'call me': 3, 'Tensor': 2, 'numpy': 4})\n")
+    log.write_text(f"{text}\n")
     with pytest.raises(TracelensError, match="nothing from torch"):
         analyze(str(log))
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "inline in skipfiles: info | helper /home/ana/proj/log.py",
+        "inline with __closure__",
+        "builtin: print [<class 'torch._dynamo.variables.constant.ConstantVariable'>] False",
+        "missing: STORE_GLOBAL",
+        "data dependent operator: aten._local_scalar_dense.default",
+        "dynamic shape operator: aten.nonzero.default",
+        "Attempted to call function marked as skipped",
+    ],
+)
+def test_a_counter_of_one_reason_is_read(tmp_path: Path, reason: str) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(f'Counter({{"{reason}": 3}})\n')
+    assert any(one.code.startswith("GBR") for one in analyze(str(log)).told)
 
 
 def test_a_type_is_no_name_of_a_function(tmp_path: Path) -> None:

@@ -206,12 +206,13 @@ def test_a_warning_that_passes_by_comes_after_one_that_does_not(tmp_path: Path) 
     assert "two ranks use one GPU" in _told(verbs + gpu, tmp_path)[0].title
 
 
-def test_words_of_nccl_in_other_errors_are_not_nccls(tmp_path: Path) -> None:
+@pytest.mark.parametrize("said", ["", "gave up. Last error: "])
+def test_words_of_nccl_in_other_errors_are_not_nccls(said: str, tmp_path: Path) -> None:
     text = (
         "Traceback (most recent call last):\n"
         '  File "/home/ana/proj/serve.py", line 3, in <module>\n'
         "    import torch\n"
-        "ConnectionResetError: [Errno 104] Connection reset by peer\n"
+        f"ConnectionResetError: {said}[Errno 104] Connection reset by peer\n"
     )
     try:
         found = _told(text, tmp_path)
@@ -284,6 +285,10 @@ def test_what_benchmarks_and_other_tools_print_is_named(
         '"1","ana","Berlin","2024","x","3"\n',
         " ** Quarterly Summary (by unit) (sales):\n",
         "Total (MB)  used  free\n  1,200  3  4\n",
+        " Total (MB)  Count  Name\n   200.5   12  photos\n",
+        "Time for inference 1: 0.43 sec total, 20 images/sec\n",
+        '"ID","Process ID","Process Name","User","CPU"\n"1","200","bash","ana","0.1"\n',
+        '"0","4242","python3.11","127.0.0.1","ana","2","x"\n',
     ],
 )
 def test_what_looks_alike_is_a_programs_own(text: str, tmp_path: Path) -> None:
@@ -306,6 +311,14 @@ def test_torchs_own_comparison_is_told_in_a_longer_log(line: str, tmp_path: Path
     found = [one for one in _told(f"{text}{line}\n{text}{REF}", tmp_path) if one.code == "NUM001"]
     assert [one.severity for one in found] == ["warning"]
     assert "REPRO_LEVEL=4" in (found[0].advice[-1].env or "")
+
+
+def test_numbers_that_are_lost_are_not_rounded(tmp_path: Path) -> None:
+    line = "torchdynamo.utils: [ERROR] RMSE (res-fp64): {}, (ref-fp64): 0.00010\n"
+    for got, advised in (("nan", ["minify"]), ("0.00200", ["round-as-eager", "minify"])):
+        (found,) = _told(line.format(got), tmp_path)
+        assert [one.id for one in found.advice] == advised
+        assert ("NaN" in found.title) is (got == "nan")
 
 
 def test_timed_lines_of_onednn_are_told_by_what_took_the_time(tmp_path: Path) -> None:

@@ -92,6 +92,8 @@ QUIET = {
     "another class of that name": "AttributeError: type object 'Kernel' has no attribute 'hook'\n",
     "a monitor of another service": "Heartbeat monitor timed out, restarting worker 3\n",
     "a daemon that writes its state": "Received a dump signal from operator, writing state\n",
+    "a daemon that names a rank": "Received a dump signal from ops, local rank file kept\n",
+    "a timeout elsewhere": "Received a timeout signal from upstream. localrank=3 goes on\n",
     "a watchdog of a queue": "postgres: failure detected by watchdog at work queue 3\n",
     "a service that stops": "To avoid data inconsistency, we are taking the entire process down.\n",
     "a watchdog of a sensor": "The sensor's watchdog got stuck for 480 seconds without an answer\n",

@@ -78,6 +78,11 @@ LINES = {
         "ERR006",
         "shutil.rmtree(cache_dir())",
     ),
+    "half-a-file-elsewhere": (
+        "torch._inductor.exc.InductorError: ImportError: /data/m7/cm7ny7y.main.so: file too short",
+        "ERR006",
+        "shutil.rmtree(cache_dir())",
+    ),
     "openmp-symbol": (
         "ImportError: /tmp/torchinductor_ana/nh/cnh.so: undefined symbol: omp_get_max_levels",
         "ERR006",
@@ -231,6 +236,13 @@ def test_the_last_line_alone_is_told_or_left(line: str, code: str, tmp_path: Pat
     else:
         with pytest.raises(SourceError):
             analyze(str(path))
+
+
+def test_a_file_of_the_system_is_not_half_a_file_of_the_cache(tmp_path: Path) -> None:
+    said = "OSError: /usr/lib/x86_64-linux-gnu/libm.so: invalid ELF header"
+    first = report(f"torch._inductor.exc.InductorError: {said}", tmp_path).told[0]
+    assert "only in part" not in first.title
+    assert not any("cache" in one.text for one in first.advice)
 
 
 @pytest.mark.parametrize("name", LINES)

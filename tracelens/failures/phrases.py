@@ -381,7 +381,7 @@ PHRASES = (
     ),
     Phrase(
         "collective-watchdog",
-        r"Exceptionraisedfrom(?:checkTimeout|ncclCommWatchdog)at|ProcessGroupNCCL::(?:WorkNCCL::checkTimeout|ncclCommWatchdog)\(|Receiveda(?:dump|timeout)signal.{1,60}?(?:collectivetimeout|localrank)|SomeNCCLoperationshavefailedort"
+        r"Exceptionraisedfrom(?:checkTimeout|ncclCommWatchdog)at|ProcessGroupNCCL::(?:WorkNCCL::checkTimeout|ncclCommWatchdog)\(|Receiveda(?:dump|timeout)signal(?:duetoacollectivetimeout|fromthislocalrank)|SomeNCCLoperationshavefailedort"
         r"|(?:Rank\d{1,6}|NCCL\.cpp:\d{1,5})\](?:Toavoiddatainc|Heartbeatmonitortimed|failuredetectedbyw|Terminatingtheprocessaft|Observedflightr|ProcessGroupNCCLpreparingtod)",
     ),
     Phrase(

@@ -16,6 +16,8 @@ __all__ = ["Refusal", "is_own", "of_nccl", "refusal", "refusals"]
 
 #: Characters for which a ``*`` in words may stand.
 GAP = 200
+#: Where NCCL says what ``refusals.toml`` has under ``nccl``: others name a last error, too.
+_OF_NCCL = ("NCCL WARN*{}", "NCCL error*Last error:*{}", "nccl*Error:*Last error:*{}")
 _BLANKS = re.compile(r"[\s│┃║]+")
 
 
@@ -43,7 +45,14 @@ def refusals() -> tuple[Refusal, ...]:
     return tuple(_made(name, **entry) for name, entry in tomllib.loads(text).items())
 
 
-def _made(name: str, words: Sequence[str], shared: Sequence[str] = (), **more: Any) -> Refusal:
+def _made(
+    name: str,
+    words: Sequence[str] = (),
+    shared: Sequence[str] = (),
+    nccl: Sequence[str] = (),
+    **more: Any,
+) -> Refusal:
+    shared = (*shared, *(form.format(said) for said in nccl for form in _OF_NCCL))
     shown = (*words, *shared)
     others = frozenset(map(_parts, shared))
     return Refusal(name, shown, tuple(map(_parts, shown)), shared=others, **more)

@@ -13,9 +13,10 @@ __all__ = ["REASON", "CounterGroup", "Counters", "DynamoCounters", "EntryCount"]
 
 #: How the reason of a graph break begins, as far as it tells one from a program's own text.
 REASON = (
-    r"(?:call_(?:function|method|module) |generic_jump|inline|builtin: |missing:|numpy['\"]"
-    r"|Tensor\.(?:item|numpy|tolist|backward)|[Dd]ata[ -]dependent |[Dd]ynamic shape operator"
-    r"|Attempted to (?:call|inline) |Failed to trace )"
+    r"(?:call_(?:function|method|module) |generic_jump |inline (?:in skipfiles|with __)"
+    r"|builtin: \w{1,40} [\[(]|missing: (?:STORE|LOAD|DELETE|SETUP|WITH|IMPORT|YIELD|GET)_"
+    r"|Tensor\.(?:item|numpy|tolist|backward)(?=['\"])|[Dd]ata[ -]dependent (?:operator|jump)"
+    r"|[Dd]ynamic shape operator|Attempted to (?:call|inline) function |Failed to trace builtin )"
 )
 
 _GROUPS = "stats|frames|graph_break|inductor|aot_autograd|inline_call|unimplemented|unspec_call"

@@ -62,7 +62,7 @@ class Foreign(Log):
         r"|[\w=.,-]{0,80}(?:-performance|fused-attention|layer-norm|group-gemm)[\w=.,-]{0,80}:$"
         r"| {0,40}(?:x_val|\([A-Z][\w, ]{2,60}\)) {2,40}\w[\w.]{0,60}-(?:latency|speedup|tflops"
         r"|gbps|compile_time|walltime|accuracy)\b"
-        r"|Time for inference \d{1,4}: [\d.]{1,12} sec total, "
+        r"|Time for inference \d{1,4}: [\d.]{1,12} sec total, [\d.]{1,12} tokens/sec"
         r"|[^\s|]{1,200} +(?:Status\.)?(?:EXECUTED|NOT_RUN|OPTIMIZED_OUT) *layerType: "
         # Times of both that a program prints, as the tutorial's does.
         r"|(?:\((?:train|eval)\) )?(?:[Ee]ager|[Cc]ompiled?)(?: (?:train|eval|model|mode|code))?"
@@ -78,8 +78,8 @@ class Foreign(Log):
         # Summaries of the allocator, of Proton and of ROCm's profilers.
         r"|\| {2,60}PyTorch \w{2,6} memory summary, device ID \d|\d{1,12}\.\d{3} ROOT$"
         r"|Matched PyTorch Operators: |\"Name\",\"Calls\",\"TotalDurationNs\""
-        r"|\"ID\",\"Process ID\",\"Process Name\","
-        r"|\"\d{1,6}\",\"\d{1,9}\",\"[^\"\n]{1,80}\",\"[\d.]{7,15}\",\"[^\"\n]{1,400}\",\"\d"
+        r"|\"ID\",\"Process ID\",\"Process Name\",\"Host Name\",\"Kernel Name\""
+        r"|\"\d{1,6}\",\"\d{1,9}\",\"[^\"\n]{1,80}\",\"[\d.]{7,15}\",\"[^\"\n]{1,400}\",\"\d{1,6}\",\"\d{1,6}\",\"[(A-Z]"
         # A section of Nsight Compute, and NCCL's own log.
         r"| {2,8}Section: (?:GPU Speed|Memory Workload|Compute Workload|Occupancy|Launch Stat"
         r"|Scheduler Stat|Warp State|Instruction Stat|Source Count)"

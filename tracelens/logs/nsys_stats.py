@@ -29,7 +29,7 @@ _NAME = (
 _TABS = r"Time\tTotal Time\t(?:Instances|Num Calls|Count)\t"
 _TABBED = re.compile(_TABS)
 #: The head of a table of copies by their size.
-_SIZES = r" {0,4}Total \([KMG]?i?B\)  +(?:Count|Operations)  "
+_SIZES = r" {0,4}Total \([KMG]?i?B\)  +(?:Count|Operations)  +Av"
 _UNITS = {"ns": 1, "us": 1e3, "μs": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 _SPENT = re.compile(r"(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?) (ns|us|μs|µs|ms|s)$")
 _HEADS = {"Time": "Time (%)", "Total Time": "Total Time (ns)", "Operation": "Name"}

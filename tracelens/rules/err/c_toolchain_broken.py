@@ -19,8 +19,11 @@ _TITLES = {
     ),
 }
 _SYMBOL = re.compile(r"undefined symbol: (\S{1,120})")
-#: What the loader says of a file whose writer was killed, or whose disk was full.
-_PARTIAL = re.compile(r"file too short|invalid ELF header|truncated file")
+#: What the loader says of a file in the cache whose writer was killed, or whose disk was full.
+_PARTIAL = re.compile(
+    r"(?:torchinductor|[/\\](?P<part>[a-z2-7]{2})[/\\]c(?P=part))[^\s:]{1,200}\.so: "
+    r"(?:file too short|invalid ELF header)"
+)
 _NOT_FOUND = re.compile(r"(\S{1,80}): cannot open shared object")
 
 

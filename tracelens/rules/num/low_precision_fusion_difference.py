@@ -28,6 +28,19 @@ _FAILED = re.compile(r"\b[Aa]ccuracy failed\b|RMSE \(res-fp64\): |\bbad accuracy
 _RMSE = re.compile(
     r"RMSE \(res-fp64\): (?P<res>\d{1,18}\.\d{1,9}), \(ref-fp64\): (?P<ref>\d{1,18}\.\d{1,9})"
 )
+#: No rounding makes these of numbers.
+_LOST = re.compile(r"RMSE \(res-fp64\): (?:nan|inf), \(ref-fp64\): \d")
+_ROUNDED = (
+    "A result of compiled code is further from the one in float64 (`res-fp64`) than eager code's "
+    "is (`ref-fp64`), by more than the tolerance. In float16 and bfloat16 that mostly is rounding: "
+    "fused code rounds once, eager code after every operator. Where the first number is many times "
+    "the second, or in float32, it may be a bug of the compiler."
+)
+_NO_NUMBERS = (
+    "Compiled code gives NaN or infinity (`res-fp64`) where eager code gives numbers (`ref-fp64`). "
+    "That is no rounding of a last digit: an overflow, memory that is not set, or a bug of the "
+    "compiler."
+)
 #: The relative tolerance with which torch.testing compares, and the type that it is for.
 TOLERANCES = {"up to 0.016 allowed": "bf16", "up to 0.001 allowed": "f16"}
 
@@ -85,13 +98,15 @@ class LowPrecisionFusionDifference(Rule):
         greatest: float | None = None
         #: Torch itself compared, for its minifier or its benchmarks.
         checked: bool = False
+        #: Compiled code gives NaN or infinity where eager code gives numbers.
+        lost: bool = False
 
     remedies = (
         Remedy(
             id="round-as-eager",
             text="For a comparison, let compiled code round as eager code does.",
             when="a comparison failed",
-            applies=lambda data: not data.is_random,
+            applies=lambda data: not (data.is_random or data.lost),
             setting="torch._inductor.config.emulate_precision_casts = True",
             env="TORCHINDUCTOR_EMULATE_PRECISION_CASTS=1",
             since="2.6",
@@ -100,8 +115,7 @@ class LowPrecisionFusionDifference(Rule):
         ),
         Remedy(
             id="minify",
-            text="If they differ all the same, let torch find the smallest graph that differs, and "
-            "report that.",
+            text="Let torch find the smallest graph that differs, and report that.",
             when="torch's own comparison failed",
             applies=lambda data: data.checked,
             env="TORCHDYNAMO_REPRO_AFTER=aot TORCHDYNAMO_REPRO_LEVEL=4",
@@ -158,17 +172,14 @@ class LowPrecisionFusionDifference(Rule):
         measured = [found for row in held for found in _RMSE.finditer(row.text)]
         worst = max(measured, key=lambda one: float(one["res"]), default=None)
         said = f": RMSE {worst['res']}, and {worst['ref']} for eager code" if worst else ""
-        data = self.Data(is_random=False, checked=True)
+        lost = any(_LOST.search(row.text) for row in held)
+        if lost:
+            said = ": NaN or infinity where eager code gives numbers"
+        data = self.Data(is_random=False, checked=True, lost=lost)
         yield self.finding(
             "checked",
             title=f"torch's own comparison of compiled with eager results failed{said}",
-            message=(
-                "A result of compiled code is further from the one in float64 (`res-fp64`) than "
-                "eager code's is (`ref-fp64`), by more than the tolerance. In float16 and bfloat16 "
-                "that mostly is rounding: fused code rounds once, eager code after every operator. "
-                "Where the first number is many times the second, or in float32, it may be a bug "
-                "of the compiler."
-            ),
+            message=_NO_NUMBERS if lost else _ROUNDED,
             severity=Severity.WARNING,
             confidence=Confidence.MEDIUM,
             count=sum(row.count for row in held),
