@@ -131,3 +131,8 @@ def test_few_bytes_of_a_large_graph_are_no_finding() -> None:
         if finding.severity is Severity.NONE
     ]
     assert all(finding.harmless and not finding.advice for finding in harmless)
+
+
+def test_weights_that_are_arguments_are_not_frozen() -> None:
+    path = RULES / "IND004-cpu-inference-not-frozen" / "quiet-weights-are-arguments.log"
+    assert not analyze(str(path), select=["IND002", "IND004"]).findings

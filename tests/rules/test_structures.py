@@ -168,3 +168,50 @@ def test_parts_of_a_module_are_named_as_the_program_writes_them(tmp_path: Path) 
     assert found.data["source"] == source  # what programs read stays as torch has it
     (found,) = told(tmp_path, ["self.kinds['a'].kind == 'a'"])
     assert "`self.kinds['a'].kind`" in found.title
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "expected"),
+    [
+        ("self.outputs", "self.outputs.append(output)", ["empty", "write-into"]),
+        ("outputs", "outputs += [x]", ["empty", "write-into"]),
+        ("cache", "keys = torch.cat(cache, 1)", ["stack", "allocate"]),
+        ("puts", "outputs.append(x)", ["stack", "allocate"]),
+        ("outputs", "if outputs == []:", ["stack", "allocate"]),
+    ],
+)
+def test_a_list_that_the_line_appends_to_is_emptied(
+    source: str, code: str, expected: list[str], tmp_path: Path
+) -> None:
+    found = told(tmp_path, [f"len({source}) == {n}" for n in (1, 2, 3, 4)], code)
+    (about,) = [one for one in found if one.code == "RCP017"]
+    assert [one.id for one in about.advice] == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [("G['STATE']['step']", "out-of-container"), ("G['STEP']", "pass-argument")],
+)
+def test_an_item_of_a_global_dict_is_kept_out_of_it(
+    source: str, expected: str, tmp_path: Path
+) -> None:
+    found = told(tmp_path, [f"{source} == {n}" for n in (2, 3, 4, 5)], "return x * step")
+    (about,) = [one for one in found if one.code == "RCP004"]
+    assert [one.id for one in about.advice] == [expected]
+    assert ("not in `STATE`" in about.advice[0].text) == ("STATE" in source)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("return F.dropout(x, p=rate, training=True)", "mask"),
+        ("return x * np.log(rate)", "compute-outside"),
+    ],
+)
+def test_dropout_takes_no_tensor_for_its_number(code: str, expected: str, tmp_path: Path) -> None:
+    guards = [f"rate == 0.{n}" for n in (1, 2, 3, 4)]
+    at = f"  # {code}  # proj/model.py:4 in forward"
+    later = f"{at} (nn/functional.py:1491 in dropout)"
+    found = told(tmp_path, [guards[0] + at, *(one + later for one in guards[1:])])
+    (about,) = [one for one in found if one.code == "RCP005"]
+    assert [one.id for one in about.advice] == [expected]

@@ -104,6 +104,15 @@ class Lines:
         """Return what Dynamo calls the inputs of the traced graph, such as ``L_self_weight_``."""
         return tuple(each.input for graph in self.traced(seen) for each in graph.inputs)
 
+    def has_state(self, seen: Seen[OutputModule]) -> bool:
+        """Whether a module's own weights are among the inputs, as far as the traced graph tells.
+
+        What the compiled function is given as arguments is no constant: freezing leaves it.
+        """
+        inputs = self.inputs(seen)
+        words = ("self", "__", "_parameters_", "_buffers_")
+        return not inputs or any(word in name.lower() for name in inputs for word in words)
+
     def traced(self, seen: Seen[OutputModule]) -> list[FxGraph]:
         """Return the graphs that Dynamo traced for a generated module."""
         return [graph for graph in self._graphs.get(_key(seen.first), []) if graph.traced]

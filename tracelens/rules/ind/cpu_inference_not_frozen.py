@@ -170,7 +170,7 @@ class CpuInferenceNotFrozen(Rule):
         if is_training(modules):
             return
         lines = graphs.derived(Lines)
-        rows = [row for row in modules if row.record.device == "cpu" and _has_state(lines, row)]
+        rows = [row for row in modules if row.record.device == "cpu" and lines.has_state(row)]
         found = [product for row in rows for product in unprepared(row)]
         if not found:
             return
@@ -205,13 +205,6 @@ class CpuInferenceNotFrozen(Rule):
             advice=() if little else self.advise(data),
             data=data,
         )
-
-
-def _has_state(lines: Lines, row: Seen[OutputModule]) -> bool:
-    """Whether a model is compiled, as far as the traced graph tells: it names what it owns."""
-    inputs = lines.inputs(row)
-    words = ("self", "__", "_parameters_", "_buffers_")
-    return not inputs or any(word in name.lower() for name in inputs for word in words)
 
 
 def _told(found: list[Unprepared]) -> str:

@@ -12,6 +12,7 @@ from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.epilogue_causes import Cause, cause_of, moved, reason, severity, why
 from tracelens.inductor.epilogues import Unfused, Winners, unfused
 from tracelens.inductor.graphs import call_ms
+from tracelens.inductor.origins import Lines
 from tracelens.inductor.remedies import (
     FREEZING,
     bfloat16,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs.autotune import AutotuneTable
     from tracelens.logs.chrome_trace import CompiledRegion
+    from tracelens.logs.graph_code import FxGraph
     from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 
 __all__ = ["UnfusedEpilogue"]
@@ -217,8 +219,10 @@ class UnfusedEpilogue(Rule):
         isas: Table[CpuIsa],
         execs: Table[PrimitiveExec],
         regions: Table[CompiledRegion],
+        graphs: Table[FxGraph],
     ) -> Iterator[Finding]:
         """Yield one finding per library operator and cause."""
+        lines = graphs.derived(Lines)
         acl = any("AArch64" in row.record.isa for row in isas) or any(
             "acl" in row.record.impl for row in execs
         )
@@ -228,6 +232,8 @@ class UnfusedEpilogue(Rule):
         for row in modules:
             for found in unfused(row):
                 cause = cause_of(found, winners, acl=acl, training=training)
+                if cause is Cause.UNFROZEN and not lines.has_state(row):
+                    continue  # arguments are no constants: freezing leaves them
                 groups.setdefault((found.call.op, cause), []).append(found)
         for (op, cause), group in groups.items():
             yield self._finding(op, cause, _heaviest(group), winners, run=run, ms=call_ms(regions))

@@ -70,7 +70,12 @@ BY_CAUSE = (
         "Warm up and run in one mode; set threads and the default dtype once, at the start.",
         "RCP010",
     ),
-    _about("stack", "Stack the items in one tensor, whose size can be a symbol.", "RCP017"),
+    _about(
+        "stack",
+        "Stack the items in one tensor, whose size can be a symbol; empty a list that the function "
+        "fills before each call.",
+        "RCP017",
+    ),
     _about("compile-around", "Compile the model around the layers that share it.", "RCP018"),
     Remedy(
         "parameter-symbols",

@@ -68,8 +68,24 @@ def _is_called(data: RecompileData) -> bool:
     return bool(item and re.search(rf"(?<![.\w]){item[1]}\(", data.code))
 
 
-def _is_sequence(data: RecompileData) -> bool:
+def _is_filled(data: RecompileData) -> bool:
+    """Whether the function itself makes it longer: ``self.outputs.append(x)``."""
+    name = re.search(r"\w{1,80}\Z", data.source)
+    return bool(
+        name and re.search(rf"\b{name[0]}(?:\.(?:append|extend|insert)\(| ?\+= )", data.code)
+    )
+
+
+def _is_list(data: RecompileData) -> bool:
     return _is_own(data) and not (_is_dict(data) or _is_called(data))
+
+
+def _is_sequence(data: RecompileData) -> bool:
+    return _is_list(data) and not _is_filled(data)
+
+
+def _is_grown(data: RecompileData) -> bool:
+    return _is_list(data) and _is_filled(data)
 
 
 class ContainerLength(RecompileRule):
@@ -96,7 +112,8 @@ class ContainerLength(RecompileRule):
 
     ## What to do
     Keep one length: allocate the cache before the first call, stack the items in one tensor, or
-    keep the list outside of compiled code. A dict keeps its length where every call has the same
+    keep the list outside of compiled code. Empty a list that the function fills, such as outputs
+    that hooks collect, before each call, or return the items. A dict keeps its length where every call has the same
     keys.
 
     ## How a live run confirms it
@@ -123,10 +140,30 @@ class ContainerLength(RecompileRule):
         Remedy(
             "stack",
             "Stack the items in one tensor, whose size can be a symbol.",
-            when="a list or a tuple of the program's",
+            when="a list or a tuple of the program's, which the line does not append to",
             applies=_is_sequence,
             basis="tested",
             proof="tests/advice/RCP017/stack.py",
+        ),
+        Remedy(
+            "empty",
+            "Where a call needs its own items alone, return them, or empty the list before each "
+            "call of the compiled function: it then finds the same length.",
+            when="a list of the program's that the line appends to",
+            applies=_is_grown,
+            basis="tested",
+            proof="tests/advice/RCP017/empty.py",
+        ),
+        Remedy(
+            "write-into",
+            "Where later calls need them, as those of a cache, allocate one tensor for all of them "
+            "before the first call, write into it at a position that is a tensor, and mask what is "
+            "still empty.",
+            when="a list of the program's that the line appends to",
+            applies=_is_grown,
+            code="cache.index_copy_(1, position, new)",
+            basis="tested",
+            proof="tests/advice/RCP017/write-into.py",
         ),
         Remedy(
             "compile-items",
@@ -140,7 +177,7 @@ class ContainerLength(RecompileRule):
         Remedy(
             "allocate",
             "Or keep one length: allocate all items up front.",
-            when="a list or a tuple of the program's",
+            when="a list or a tuple of the program's, which the line does not append to",
             applies=_is_sequence,
             basis="tested",
             proof="tests/advice/RCP017/allocate.py",

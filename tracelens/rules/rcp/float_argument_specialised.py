@@ -15,7 +15,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._branched import BRANCH, branched
 from tracelens.rules.rcp._changes import Group, groups
-from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._data import RecompileData, RecompileRule
 from tracelens.rules.rcp._tell import listed, tell
 
 __all__ = ["FloatArgumentSpecialised"]
@@ -109,10 +109,23 @@ class FloatArgumentSpecialised(RecompileRule):
             "Compute with it before the compiled function is called, and pass the result as a "
             "tensor: Python code (a branch, math, NumPy) needs the number itself.",
             when="a line of your own computes with it in Python",
-            applies=lambda data: data.held == PYTHON and not data.package,
+            applies=lambda data: data.held == PYTHON and not (data.package or _drops(data)),
             since="2.6",
             basis="tested",
             proof="tests/advice/RCP005/compute-outside.py",
+        ),
+        Remedy(
+            "mask",
+            "In training, multiply by a mask that is made with the number: dropout needs the "
+            "number itself, and a tensor in its place breaks the graph.",
+            when="dropout takes it, at a line of your own",
+            applies=lambda data: data.held == PYTHON and not data.package and _drops(data),
+            code=lambda data: (
+                f"x * (torch.rand_like(x) >= {data.source}) / (1 - {data.source})"
+            ),
+            since="2.6",
+            basis="tested",
+            proof="tests/advice/RCP005/mask.py",
         ),
         Remedy(
             "pass-tensor",
@@ -198,6 +211,10 @@ def _held(group: Group, trees: Table[GuardTree]) -> str:
         return PYTHON
     name = str(getattr(group.first.check, "source", ""))
     return BRANCH if branched(name, [step for _, step in group.steps], trees) else ""
+
+
+def _drops(data: RecompileData) -> bool:
+    return "dropout(" in data.code
 
 
 def _severity(group: Group) -> Severity:

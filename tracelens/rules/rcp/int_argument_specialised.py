@@ -103,9 +103,26 @@ class IntArgumentSpecialised(RecompileRule):
                 "constant, and an argument becomes a symbol."
             ),
             when="a global, that the code only computes with",
-            applies=lambda data: is_global(data) and not _is_structure(data),
+            applies=lambda data: (
+                is_global(data) and not (_is_structure(data) or "[" in data.source)
+            ),
             basis="tested",
             proof="tests/advice/RCP004/pass-argument.py",
+        ),
+        Remedy(
+            "out-of-container",
+            lambda data: (
+                "Keep the number in a variable of the caller, not in "
+                f"`{data.source.rpartition('[')[0]}`, and pass it as an argument of the function: "
+                "an argument becomes a symbol, and all items of a dict are constants where the "
+                "function writes to one of them."
+            ),
+            when="an item of a global dict or list, that the code only computes with",
+            applies=lambda data: (
+                is_global(data) and "[" in data.source and not _is_structure(data)
+            ),
+            basis="tested",
+            proof="tests/advice/RCP004/out-of-container.py",
         ),
         Remedy(
             "default-dynamic",
