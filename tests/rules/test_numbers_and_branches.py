@@ -47,6 +47,12 @@ def test_an_operation_that_takes_a_number_gets_no_tensor(
         ("L['self'].drop.rate != 0.0", "if self.rate == 0.0:", "`if self.rate == 0.0:` branches"),
         ("L['self'].drop.rate != 0.0", "keep = 1 - self.rate", ""),
         ("L['self'].drop.rates != 0.0", "if self.rates == 0.0:", ""),
+        ("L['self'].drop.rate2 != 0.0", "if self.rate2 == 0.0:", ""),
+        (
+            "L['self'].drop.rates > L['self'].drop.rate",
+            "if self.rates > self.rate:",
+            "`if self.rates > self.rate:` branches",
+        ),
         (None, "", "Where Python branches on it"),
     ],
 )

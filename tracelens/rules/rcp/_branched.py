@@ -49,9 +49,8 @@ def branched(name: str, steps: Iterable[Step], trees: Table[GuardTree]) -> str:
 
 
 def _names(text: str, name: str) -> bool:
-    """Whether ``name`` stands in ``text`` as a whole: no part of ``self.rate_max``."""
-    before, found, after = text.partition(name)
-    return bool(found) and not (before[-1:].isidentifier() or after[:1].isidentifier())
+    """Whether ``name`` stands in ``text`` as a whole: ``rate`` is no part of ``self.rate2``."""
+    return bool(re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", text))
 
 
 def _code(comment: Comment | None) -> str:
