@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.run_facts import InRun
-from tracelens.evidence import Seen, Table
+from tracelens.evidence import Table
 from tracelens.experiment import Experiment
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.graphs import call_ms, heaviest, is_arm, is_little, is_training

@@ -113,8 +113,8 @@ class ContainerLength(RecompileRule):
     ## What to do
     Keep one length: allocate the cache before the first call, stack the items in one tensor, or
     keep the list outside of compiled code. Empty a list that the function fills, such as outputs
-    that hooks collect, before each call, or return the items. A dict keeps its length where every call has the same
-    keys.
+    that hooks collect, before each call, or return the items. A dict keeps its length where every
+    call has the same keys.
 
     ## How a live run confirms it
     The same calls with a cache of a fixed length: the recompiles are gone.

@@ -120,9 +120,7 @@ class FloatArgumentSpecialised(RecompileRule):
             "number itself, and a tensor in its place breaks the graph.",
             when="dropout takes it, at a line of your own",
             applies=lambda data: data.held == PYTHON and not data.package and _drops(data),
-            code=lambda data: (
-                f"x * (torch.rand_like(x) >= {data.source}) / (1 - {data.source})"
-            ),
+            code=lambda data: f"x * (torch.rand_like(x) >= {data.source}) / (1 - {data.source})",
             since="2.6",
             basis="tested",
             proof="tests/advice/RCP005/mask.py",

@@ -118,9 +118,7 @@ class IntArgumentSpecialised(RecompileRule):
                 "function writes to one of them."
             ),
             when="an item of a global dict or list, that the code only computes with",
-            applies=lambda data: (
-                is_global(data) and "[" in data.source and not _is_structure(data)
-            ),
+            applies=lambda data: is_global(data) and "[" in data.source and not _is_structure(data),
             basis="tested",
             proof="tests/advice/RCP004/out-of-container.py",
         ),
