@@ -166,3 +166,39 @@ def test_an_assertion_names_what_differs(said: str, told: str, tmp_path: Path) -
     finding = analyze(str(path)).told[0]
     assert finding.code == "ERR021"
     assert told in finding.title
+
+
+ARROW = (
+    "[/usr/lib/python3.9/concurrent/futures/process.py](https://localhost:8080/#) in submit(self)\n"
+    "    706             if self._broken:\n"
+    "--> 707                 raise BrokenProcessPool(self._broken)\n"
+    "    708             if self._shutdown_thread:\n\n"
+)
+ATTRIBUTE = (
+    f"{TORCH}/_inductor/triton_heuristics.py",
+    "_precompile_config",
+    'cluster_dims = get_first_attr(binary, "cluster_dims", "clusterDims")',
+)
+FIRST = (f"{TORCH}/_dynamo/utils.py", "get_first_attr", 'raise AssertionError(f"{obj} does not")')
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (f"{frames(COMPILER)}torch._inductor.exc.Inducto\n", "ERR002"),
+        (f"{frames(*MIDDLE, ATTRIBUTE, FIRST)}torch._dynamo.exc.B\n", "ERR009"),
+        (f"{ARROW}BackendCompilerFailed: backend='debu\n", "ERR024"),
+        # Whole names.
+        (f"{frames(*MIDDLE)}torch._dynamo.exc.Unsupported: Data-dependent branching\n", "ERR016"),
+    ],
+)
+def test_the_beginning_of_a_name_at_the_end_is_not_the_error(
+    text: str, code: str, tmp_path: Path
+) -> None:
+    assert codes(text, tmp_path) == [code]
+
+
+def test_an_error_that_a_line_names_comes_before_the_way_to_it(tmp_path: Path) -> None:
+    named = "AttributeError: type object 'CompiledKernel' has no attribute 'launch_enter_hook'\n"
+    text = f"LoweringException: {named}\nThe full error of my run:\n\n{frames(*MIDDLE)}"
+    assert codes(text, tmp_path) == ["ERR009"]

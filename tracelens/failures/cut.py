@@ -13,7 +13,7 @@ from tracelens.logs._own_errors import GENERIC_ERRORS
 from tracelens.logs.failures import Episode, Raised, Said, Traced
 from tracelens.logs.fragments import EXPLAINS, named_break
 
-__all__ = ["explained", "function_cause", "is_cut", "is_end", "named", "raising"]
+__all__ = ["explained", "function_cause", "is_cut", "is_end", "named", "raising", "without_stub"]
 
 #: What a cut text is about where no name in it tells.
 CUT = "cut"
@@ -46,7 +46,11 @@ _COMPILES = frozenset(
     }
 )
 #: Functions in which only one thing can fail.
-_OF_FUNCTION = {"check_compiler_exist_windows": "no-msvc"}
+_OF_FUNCTION = {"check_compiler_exist_windows": "no-msvc", "get_first_attr": "triton-mismatch"}
+#: The last line, where the text ends within the name of the error, or of the backend.
+_STUB = re.compile(
+    r"(?:torch(?:\.\w{1,40}){1,4}\.(?P<name>\w{1,40})|BackendCompilerFailed: backend='\w{0,40})$"
+)
 #: A dump of the stacks of a process that is alive, not of an error.
 _DUMPED = ("most recent call first", "Stack (most recent call last)")
 #: How a program ends that somebody stopped.
@@ -59,6 +63,20 @@ _IN_TORCH = re.compile(r"(?:^|[/\\])torch[/\\]")
 _DRESS = " -*>`#'\"\t"
 _SUPPRESS = "You can suppress this exception"
 _TRACEBACK = "Traceback (most recent call last)"
+
+
+def without_stub(episode: Episode) -> Episode:
+    """Return ``episode`` without a last line of which only the beginning was copied."""
+    *items, last = episode.items
+    stub = _STUB.match(line_of(last).strip(": "))
+    whole = _COMPILES if stub and stub["name"] else ()
+    if not items or not stub or (whole and not any(_is_begun(name, stub) for name in whole)):
+        return episode
+    return episode.model_copy(update={"items": tuple(items)})
+
+
+def _is_begun(name: str, stub: re.Match[str]) -> bool:
+    return name.startswith(stub["name"]) and name != stub["name"]
 
 
 def raising(episode: Episode) -> str:

@@ -8,7 +8,15 @@ from bisect import bisect_right
 import msgspec
 
 from tracelens.failures.causes import GENERAL, hits, squeeze
-from tracelens.failures.cut import explained, function_cause, is_cut, is_end, named, raising
+from tracelens.failures.cut import (
+    explained,
+    function_cause,
+    is_cut,
+    is_end,
+    named,
+    raising,
+    without_stub,
+)
 from tracelens.failures.elsewhere import built_by_pip, exported, quoted, refusal
 from tracelens.failures.home import is_own_name, line_of
 from tracelens.failures.messages import is_break
@@ -93,6 +101,7 @@ def told(episode: Episode) -> Told | None:
     """Return what ``episode`` is about; None where nothing of the compiler failed."""
     if all(isinstance(item, Raised) and _is_counted(item) for item in episode.items):
         return None
+    whole, episode = episode, without_stub(episode)
     lines = [line_of(item) for item in episode.items]
     text, ends = squeeze(lines)
     raised = [
@@ -102,7 +111,7 @@ def told(episode: Episode) -> Told | None:
     ]
     frames = [item for item in episode.items if isinstance(item, Traced)]
     found = [(cause, bisect_right(ends, at), facts) for cause, at, facts in hits(text)]
-    cut = is_cut(episode, raised, frames)
+    cut = is_cut(episode, raised, frames) or episode is not whole
     found = [one for one in found if cut or stands(one[0], one[1], episode, raised, frames)]
     cut = (cut or (not found and is_end(episode, raised))) and refused_line(episode, raised) < 0
     engine = [one for one in found if one[0] in ENGINE]

@@ -208,6 +208,9 @@ class UnexplainedError(FailureRule):
         told |= {"two-openmp"} if met else set()
         told |= {"no-choices"} if any(no_choice(row.record) for row in errors) else set()
         told |= _OWN_READERS
+        # The way to an error that another line names.
+        named = {row.record.cause for row in failures} - {"cut", "unknown"}
+        told |= {"cut"} if named else set()
         idle = facts_of(run).is_compiled is False
         rows = failures.where(lambda one: one.cause not in told)
         yield from super().check(Table(map(_before_compiling, rows)) if idle else rows)

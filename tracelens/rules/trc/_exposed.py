@@ -37,6 +37,8 @@ class Exposed(FindingData):
     norms: bool = False
     #: Whether the program looks rows up in embedding tables, as models for recommendations do.
     tables: bool = False
+    #: Whether operators are in the trace, and none of a backward pass or an optimizer.
+    infers: bool = False
 
 
 REMEDIES = (
@@ -49,7 +51,9 @@ REMEDIES = (
         ),
         when="DistributedDataParallel reduces gradients, once for each step",
         applies=lambda data: (
-            data.reduces and (data.parallel or data.unseen) and not (data.passes or data.norms)
+            data.reduces
+            and (data.parallel or data.unseen)
+            and not (data.passes or data.norms or data.infers)
         ),
         code="DistributedDataParallel(model, bucket_cap_mb=100)",
         proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",
@@ -63,10 +67,21 @@ REMEDIES = (
         ),
         when="all-reduces on a device, which the program begins itself",
         applies=lambda data: (
-            data.reduces and not (data.parallel or data.unseen or data.on_host or data.norms)
+            data.reduces
+            and not (data.parallel or data.unseen or data.on_host or data.norms or data.infers)
         ),
         code="model = DistributedDataParallel(model)",
         proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",
+    ),
+    Remedy(
+        id="fewer-ranks",
+        text="Nothing is differentiated: each layer waits for its parts on other ranks. Split it "
+        "over fewer ranks, or compute more sequences in a step, whose messages take about the "
+        "same time as long as they are small.",
+        when="all-reduces on a device, and the trace has no backward pass",
+        applies=lambda data: data.reduces and data.infers and not data.on_host,
+        basis="untestable",
+        proof="needs several GPUs",
     ),
     Remedy(
         id="prefetch",

@@ -65,6 +65,7 @@ class _Shown(NamedTuple):
     tables: bool
     #: Whether DistributedDataParallel begins them; None where the trace holds no operators.
     parallel: bool | None
+    infers: bool
 
 
 class ExposedCollectives(Rule):
@@ -140,6 +141,9 @@ class ExposedCollectives(Rule):
             called = [row.record for row in operators.within(source)]
             tables = any(record.op in _TABLES or record.namespace == "fbgemm" for record in called)
             parallel = _parallel(wrappers, called, source)
+            trains = len(nodes.within(source)) or len(optimizers.within(source))
+            trains = trains or any("backward" in record.op for record in called)
+            infers = parallel is False and not trains
             tables = tables or any("embedding" in k.record.name for k in kernels.within(source))
             for device in devices.within(source):
                 if device.record.span_ms > 0 and _share(device.record) >= MIN_SHARE:
@@ -147,7 +151,8 @@ class ExposedCollectives(Rule):
                     known = list(paths.within(source)) if window.record.waits else []
                     mine = [p.record for p in known if p.record.device == device.record.device]
                     yield self._finding(
-                        device.record, _Shown(shown, kinds, header, mine, norms, tables, parallel)
+                        device.record,
+                        _Shown(shown, kinds, header, mine, norms, tables, parallel, infers),
                     )
 
     def _printed(self, row: Seen[PrintedProfile]) -> Iterator[Finding]:
@@ -239,7 +244,7 @@ class ExposedCollectives(Rule):
         )
 
     def _finding(self, device: DeviceBusy, shown: _Shown) -> Finding:
-        kernels, kinds, header, paths, norms, tables, parallel = shown
+        kernels, kinds, header, paths, norms, tables, parallel, infers = shown
         rows = sorted(kernels, key=lambda kernel: -kernel.ms)
         rank = f"rank {header.rank}" if header.rank is not None else f"device {device.device}"
         share = _share(device)
@@ -267,6 +272,7 @@ class ExposedCollectives(Rule):
             small=small,
             parallel=parallel is True,
             unseen=parallel is None,
+            infers=infers,
         )
         told = ", ".join(
             f"`{kind.name}` {length(kind.exposed_ms)}" for kind in longest_alone(kinds)[:MAX_TOLD]
