@@ -85,6 +85,10 @@ class UnsupportedUnderFullgraph(FailureRule):
         ),
     )
 
+    def wanted(self, failure: Failure) -> bool:
+        """Leave out what was logged of a function that then runs eagerly: GBR013 tells it."""
+        return super().wanted(failure) and not failure.fact("frame")
+
     def identity(self, failure: Failure) -> tuple[str, ...]:
         """Each line that cannot be traced is a failure of its own."""
         return (failure.cause, gist(failure.message), failure.function)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
 from tracelens.evidence import Table
-from tracelens.logs.graph_breaks import NotConverted
+from tracelens.logs.graph_breaks import GraphBreak, NotConverted
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity, Where, stories
 from tracelens.rules import Rule
@@ -14,6 +14,8 @@ from tracelens.rules import Rule
 __all__ = ["SuppressedErrors"]
 
 
+#: What Dynamo raises where a graph breaks.
+_UNSUPPORTED = "Unsupported"
 #: Errors of operators whose result depends on the data: they break the graph, and one more of them
 #: behind a break ends the compiling of what is left.
 _UNKNOWN = ("DynamicOutputShapeException", "DataDependentOutputException")
@@ -26,6 +28,8 @@ class SuppressedData(FindingData):
     file: str
     line: int
     error: str = ""
+    #: Whether Dynamo gave it up by itself at a graph break, of which the log has no record.
+    is_given_up: bool = False
 
 
 def _disabled(data: SuppressedData) -> str:
@@ -52,7 +56,8 @@ class SuppressedErrors(Rule):
     ## When it is harmless
     Never: either the failure is a bug to report, or the function should not be compiled. Functions
     that Dynamo leaves out because of a graph break, or at its recompile limit, stand in the log of
-    ``TORCH_LOGS="dynamo"`` in the same words: they are no errors, and other rules are about them.
+    ``TORCH_LOGS="dynamo"`` in the same words: they are no errors, and rules about breaks and limits
+    tell them. Where the log has no record of any break, a function that was given up is a warning.
 
     ## What to do
     Let the error through, and report it; meanwhile leave the function out on purpose.
@@ -73,6 +78,15 @@ class SuppressedErrors(Rule):
     Data = SuppressedData
     remedies = (
         Remedy(
+            "see-breaks",
+            "See where the graph breaks, and what helps there.",
+            when="Dynamo gave the function up at a graph break",
+            applies=lambda data: data.is_given_up,
+            env='TORCH_LOGS="graph_breaks"',
+            basis="untestable",
+            proof="it records more",
+        ),
+        Remedy(
             "let-through",
             "See the whole error: take `suppress_errors = True` out of the program, or "
             "TORCHDYNAMO_SUPPRESS_ERRORS out of its environment.",
@@ -86,6 +100,8 @@ class SuppressedErrors(Rule):
             lambda data: (
                 f"Leave `{stories.as_written(data.function)}` out on purpose until it is fixed."
             ),
+            when="its error was suppressed",
+            applies=lambda data: not data.is_given_up,
             code=_disabled,
             since="2.1",
             basis="tested",
@@ -96,7 +112,7 @@ class SuppressedErrors(Rule):
             "If the error is torch's or the backend's and not the program's, report it with the "
             "traceback below `WON'T CONVERT` in the log.",
             when="the log holds the error",
-            applies=lambda data: bool(data.error),
+            applies=lambda data: bool(data.error) and not data.is_given_up,
             basis="untestable",
             proof="a report changes nothing in the program",
         ),
@@ -110,25 +126,38 @@ class SuppressedErrors(Rule):
             if any(one in data.error for one in _UNKNOWN):
                 yield from stories.resumed(data.function, data.file)
 
-    def check(self, *, skipped: Table[NotConverted]) -> Iterator[Finding]:
-        """Yield one finding per function; torch prints these lines without being asked."""
+    def check(
+        self, *, skipped: Table[NotConverted], breaks: Table[GraphBreak]
+    ) -> Iterator[Finding]:
+        """Yield one finding per function; torch prints these lines without being asked.
+
+        What Dynamo gives up at a graph break is told with the break, where the log has its record.
+        """
         for seen in skipped:
             record = seen.record
-            if record.is_soft:
+            given_up = record.is_soft
+            if given_up and (len(breaks) or _UNSUPPORTED not in record.error):
                 continue
-            place = user_code.short(record.file, record.line)
             data = SuppressedData(
-                function=record.function, file=record.file, line=record.line, error=record.error
+                function=record.function,
+                file=record.file,
+                line=record.line,
+                error=record.error,
+                is_given_up=given_up,
             )
             error = f" The error: {record.error}." if record.error else ""
             name = stories.as_written(record.function)
             behind = "" if name == record.function else " behind its graph break"
             told = f"`{name}`" if name == record.function else f"the rest of `{name}`"
+            place = f"{told} ({user_code.short(record.file, record.line)}) was not compiled: "
+            why = f"Dynamo gave {told} up at a graph break" if given_up else ""
+            why = why or f"Compiling {told}{behind} failed"
             yield self.finding(
                 record.function,
                 user_code.short(record.file),
-                title=f"{told} ({place}) was not compiled: its error was suppressed",
-                message=f"Compiling {told}{behind} failed, so it runs eagerly.{error}",
+                title=place + ("Dynamo gave it up" if given_up else "its error was suppressed"),
+                message=f"{why}, so it runs eagerly.{error}",
+                severity=Severity.WARNING if given_up else None,
                 count=seen.count,
                 where=Where(file=record.file, line=record.line, function=record.function),
                 evidence=[seen.quote()],
