@@ -48,7 +48,7 @@ FROM_OUTSIDE = {
     "in-library", "keep-caches", "raise-limit", "record-dynamic", "report", "own-code-object",
     "trace-autograd", "unwrap", "fused",
     # where to begin: the finding that is named has advice of its own
-    "breaks-first", "causes-first", "worst-first",
+    "breaks-first", "causes-first", "see-breaks", "worst-first",
 }  # fmt: skip
 
 
