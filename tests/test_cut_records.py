@@ -111,7 +111,6 @@ def test_reasons_behind_the_rest_of_another_are_read(tmp_path: Path) -> None:
     ("prefix", "line", "words"),
     [
         (LIMIT, 'To log all recompilation reasons, use TORCH_LOGS="recompiles".', "limit"),
-        (LIMIT, "   function: 'scale' (/home/ana/proj/model.py:84)", "limit"),
         (GUARDS, "        _var0 = G['__import_torch_dot_nn_dot_modules_dot_linear']", "guards"),
         (RECOMPILES, "    - User stack trace:", "recompile"),
     ],
@@ -174,3 +173,9 @@ def test_two_records_that_both_begin_in_their_middle_are_read_apart(tmp_path: Pa
 def test_breaks_that_are_told_only_by_their_count_answer_for_a_short_log() -> None:
     report = analyze("fixtures/rules/GBR012-break-count-summary/fires-backward-hook.log")
     assert [one.code for one in report.told] == ["GBR012"]
+
+
+def test_the_function_that_hit_the_limit_is_enough(tmp_path: Path) -> None:
+    found = first(tmp_path, LIMIT, "   function: 'scale' (/home/ana/proj/model.py:84)")
+    assert found.code == "RCP001"
+    assert "`scale`" in found.title

@@ -374,7 +374,6 @@ def test_a_recompile_without_its_first_line_is_of_the_function_of_its_frame(
         f"[{frame}/2] [__recompiles] Recompiling function forward in /home/ana/proj/model.py:7\n"
         f"[{frame}/2] [__recompiles]     triggered by the following guard failure(s):\n"
         f"[{frame}/2] [__recompiles]     - {frame}/1: self.mode == 1\n"
-        f"[{frame}/2] [__recompiles]     - {frame}/0: self.mode == 0\n"
     )
     first, *_ = told(tmp_path, text)
     assert first.code == code

@@ -9,7 +9,6 @@ import pytest
 
 from tests.onednn.test_rules import ARM, HEAD, findings, linear, reorder
 from tracelens import analyze
-from tracelens.onednn.excerpts import LEAST_MS, too_little
 from tracelens.onednn.runs import Spent
 from tracelens.report import Confidence, Severity
 from tracelens.rules.one.activation_layout_ping_pong import ActivationLayoutPingPong
@@ -244,12 +243,3 @@ def test_of_a_whole_run_less_than_a_millisecond_is_not_worth_a_word() -> None:
     assert not run.matters(0.9)
     assert run.matters(1.0)
     assert Spent(1000.0).matters(1.0)
-
-
-def test_few_executions_of_a_compiled_run_are_no_excerpt() -> None:
-    pasted, run = Spent(1.0), Spent(1.0, is_run=True)
-    short = 0.9 * LEAST_MS
-    assert not too_little(short, pasted, 0.02, [])
-    assert "in all" in too_little(short, run, 0.02, [])
-    assert not too_little(LEAST_MS, run, 0.02, [])
-    assert "less than 2 %" in too_little(LEAST_MS, Spent(100.0, is_run=True), 0.02, [])

@@ -21,7 +21,6 @@ ORDINARY = [
     "init engine: steam",
     "torch.compile is great and took over the world",
     "Loading weights took a while",
-    " Time(%)      Time     Calls       Avg       Min       Max  Name",
     "- 2 eggs: beaten",
     "- 2/3: cups of flour",
     "- 1/2 cup sugar",

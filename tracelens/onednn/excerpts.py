@@ -10,7 +10,6 @@ from tracelens.words import length, percent
 
 if TYPE_CHECKING:
     from tracelens.logs.onednn_verbose import PrimitiveExec
-    from tracelens.onednn.runs import Spent
 
 __all__ = ["LEAST_MS", "SHARE_OF_EXCERPT", "adjacent", "is_excerpt", "too_little"]
 
@@ -29,15 +28,14 @@ def is_excerpt(execs: Iterable[Seen[PrimitiveExec]]) -> bool:
     return sum(row.count for row in execs) <= MAX_EXECUTIONS
 
 
-def too_little(ms: float, spent: Spent, least: float, execs: Iterable[Seen[PrimitiveExec]]) -> str:
+def too_little(ms: float, share: float, least: float, execs: Iterable[Seen[PrimitiveExec]]) -> str:
     """Return why reorders that took ``ms`` are not worth a change; empty where they may be.
 
-    An excerpt is judged by its shares: how long the whole run took it does not say. A log that
-    shows compiling, too, is no excerpt, and few executions may be a small part of its graphs.
+    An excerpt is judged by its shares: how long the whole run took it does not say.
     """
-    if spent.share(ms) < least:
+    if share < least:
         return f"they take less than {percent(least)} of the time"
-    if ms < LEAST_MS and (spent.is_run or not is_excerpt(execs)):
+    if ms < LEAST_MS and not is_excerpt(execs):
         return f"they take {length(ms)} in all"
     return ""
 

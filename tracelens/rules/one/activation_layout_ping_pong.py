@@ -163,7 +163,7 @@ class ActivationLayoutPingPong(Rule):
         enough = not once or spent.share(steady(around.reorders.values())) >= SHARE_OF_EXCERPT
         if around.shows and enough:
             ms = steady(around.reorders.values())
-            light = too_little(ms, spent, MIN_SHARE, execs)
+            light = too_little(ms, spent.share(ms), MIN_SHARE, execs)
             yield self._finding(around, spent, run, once=once, light=light)
 
     def _finding(

@@ -177,7 +177,7 @@ class WeightReorderEveryIteration(Rule):
             by_primitive = _shown_once(weights, spent)
         for primitive, found in by_primitive.items():
             ms = steady(_once(row for weight in found for row in weight.reorders))
-            light = too_little(ms, spent, NOTE_SHARE, execs) or _of_sequences(found)
+            light = too_little(ms, spent.share(ms), NOTE_SHARE, execs) or _of_sequences(found)
             yield self._finding(primitive, found, spent, run, excerpt=once, light=light)
 
     def _packed(self, rows: list[Seen[PrimitiveExec]], run: Table[RunFacts]) -> Iterator[Finding]:
