@@ -75,6 +75,14 @@ before tracelens read them. "Right" can also be that a piece is named for what i
 
 The last two rounds, and what came of each kind, are in
 [fragments.json](campaigns/fragments.json).
+
+Both kinds together, three failures to two fragments, chosen and labelled before any run by somebody
+who mended nothing, and scored once:
+
+| texts of somebody else | texts | a report | the right diagnosis first | with the fix |
+| --- | --- | --- | --- | --- |
+| 2026-11-23, first | 50 | 98 % | 82 % | 82 % |
+| 2026-11-23, second | 50 | 100 % | 86 % | 84 % |
 """
 
 #: Other texts that a rule is about: the words that people search the page for.
