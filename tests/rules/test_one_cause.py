@@ -108,3 +108,24 @@ def test_a_layer_that_is_compiled_by_itself_belongs_to_the_function_that_was_los
         log.write_text(text + recompile.format(file=file), encoding="utf-8")
         found = causes({one.id: one for one in analyze(str(log)).findings})
         assert {key: value for key, value in found.items() if key == "RCP012"} == cause
+
+
+def test_functions_around_an_operator_that_cannot_be_compiled_are_one_finding() -> None:
+    findings = told("GBR013-suppressed-errors/fires-one-operator.log")
+    (error,) = (f for f in findings.values() if f.code == "GBR013")
+    assert error.count == 3
+    assert error.where is not None
+    assert error.where.line == 7, "the line that calls the operator"
+    assert [one.id for one in error.advice] == ["numbers", "leave-out", "report"]
+    assert causes(findings)["GBR006"] == "GBR013"
+    (summary,) = (f for f in findings.values() if f.code == "GBR012")
+    assert summary.severity == "none"
+
+
+def test_functions_that_fail_without_a_named_operator_stand_by_themselves(tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    text = (FIXTURES / "GBR013-suppressed-errors/fires-cut-before-the-error.log").read_text()
+    log.write_text(
+        text + text.replace("CONVERT step", "CONVERT other").replace("line 18", "line 30")
+    )
+    assert [one.code for one in analyze(str(log)).findings].count("GBR013") == 2

@@ -15,9 +15,20 @@ from tracelens.logs.graph_breaks import GraphBreak, StackFrame
 from tracelens.report import EvidenceLine
 from tracelens.report.stories import Story
 
-__all__ = ["BreakSite", "by_place", "effect", "lost_around", "once", "records", "sites"]
+__all__ = [
+    "BACKEND_EXCEPTION",
+    "BreakSite",
+    "by_place",
+    "effect",
+    "lost_around",
+    "once",
+    "records",
+    "sites",
+]
 
 MAX_QUOTED = 3
+#: How torch calls the break that it makes where a backend fails.
+BACKEND_EXCEPTION = "Backend compiler exception"
 #: Python that Dynamo traces instead of C: one line of it makes all objects of all programs.
 _POLYFILLS = "torch/_dynamo/polyfills/"
 #: A call of something that an object holds; whether it is a module, the next frame says.

@@ -385,6 +385,8 @@ class NotConverted(_Told):
     file: str
     line: int
     error: str = ""
+    #: The lines of the program that lead to the operator that failed, the innermost last.
+    stack: tuple[StackFrame, ...] = ()
 
     @property
     def is_soft(self) -> bool:

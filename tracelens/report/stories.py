@@ -27,6 +27,7 @@ __all__ = [
     "Story",
     "Teller",
     "as_written",
+    "backend_failed",
     "called_in_lost",
     "failure",
     "frame",
@@ -114,6 +115,11 @@ def layers_apart() -> Story:
 def left_out(function: str, file: str) -> Story:
     """A function that runs eagerly because compiling it failed."""
     return "left out", function, file
+
+
+def backend_failed() -> Story:
+    """A backend could not compile an operator, and what Dynamo gave up around it."""
+    return ("backend failed",)
 
 
 def failure(exception: str, where: Where | None) -> Story:

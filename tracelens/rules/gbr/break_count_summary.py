@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.breaks import BreakSite, by_place, records, sites
+from tracelens.dynamo.breaks import BACKEND_EXCEPTION, BreakSite, by_place, records, sites
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.frames import Frame
@@ -234,6 +234,8 @@ def _adds_nothing(ranked: list[list[BreakSite]]) -> str:
     """Say why the sum is no news: all were asked for, or another rule tells of the only place."""
     if all(_deliberate(group) for group in ranked):
         return "the program or torch itself asks for each of them"
+    if all(s.record.text.startswith(BACKEND_EXCEPTION) for group in ranked for s in group):
+        return "the error of the backend has a finding of its own"
     if len(ranked) == 1 and all(site.family != "other" for site in ranked[0]):
         return "the only place has a finding of its own"
     return ""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.breaks import BreakSite, lost_around, sites
+from tracelens.dynamo.breaks import BACKEND_EXCEPTION, BreakSite, lost_around, sites
 from tracelens.dynamo.lost_calls import LostCalls
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
@@ -18,7 +18,7 @@ from tracelens.logs._stack import StackFrame
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.remedies import Remedy
 from tracelens.report import Cost, EvidenceLine, Finding, Severity, Where
-from tracelens.report.stories import Story, called_in_lost, graph_break
+from tracelens.report.stories import Story, backend_failed, called_in_lost, graph_break
 from tracelens.rules import Rule
 from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, Line, break_data
 from tracelens.rules.gbr._values import VALUES, is_value
@@ -162,6 +162,8 @@ class BreakInLoopSkipsFrame(Rule):
         )
         others = ", ".join(
             f"`{one.function}` ({user_code.short(one.file, one.line)})"
+            if one.function
+            else user_code.short(one.file, one.line)
             for one in lost[1:MAX_QUOTED]
         )
         why = "inside a loop" if in_loop else "where Dynamo cannot resume"
@@ -200,6 +202,8 @@ class BreakInLoopSkipsFrame(Rule):
         """
         data = self.data_of(finding)
         if isinstance(data, LostData):
+            if data.reason.startswith(BACKEND_EXCEPTION):
+                yield backend_failed()
             yield graph_break(data.file, data.line)
             yield from (graph_break(line.file, line.line) for line in data.stack[-1:])
             if _is_generated(data):

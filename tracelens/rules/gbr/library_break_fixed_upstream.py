@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.breaks import BreakSite, records, sites
+from tracelens.dynamo.breaks import BACKEND_EXCEPTION, BreakSite, records, sites
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.logs.graph_breaks import GraphBreak
@@ -76,7 +76,8 @@ class LibraryBreakFixedUpstream(Rule):
         by_package: dict[str, list[BreakSite]] = {}
         for site in sites(breaks, setup=setup):
             package = user_code.package(site.line.file)
-            if package and site.family not in DELIBERATE:
+            failed = site.record.text.startswith(BACKEND_EXCEPTION)  # an error, which GBR013 tells
+            if package and not failed and site.family not in DELIBERATE:
                 by_package.setdefault(package, []).append(site)
         for package, found in by_package.items():
             ranked = sorted(found, key=lambda site: -site.count)

@@ -5,20 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
-from tracelens.evidence import Table
+from tracelens.evidence import Seen, Table
 from tracelens.logs.graph_breaks import GraphBreak, NotConverted
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity, Where, stories
 from tracelens.rules import Rule
+from tracelens.rules.gbr._site_rule import Code, Line
 
 __all__ = ["SuppressedErrors"]
 
 
+#: Functions that are quoted and listed.
+MAX_QUOTED = 3
 #: What Dynamo raises where a graph breaks.
 _UNSUPPORTED = "Unsupported"
 #: Errors of operators whose result depends on the data: they break the graph, and one more of them
 #: behind a break ends the compiling of what is left.
 _UNKNOWN = ("DynamicOutputShapeException", "DataDependentOutputException")
+#: The operator that reads a number out of a tensor, which no backend can do without its data.
+_NUMBER = "aten._local_scalar_dense"
+_MADE_ONCE = "self.stride = int(stride)"
 
 
 class SuppressedData(FindingData):
@@ -30,16 +36,47 @@ class SuppressedData(FindingData):
     error: str = ""
     #: Whether Dynamo gave it up by itself at a graph break, of which the log has no record.
     is_given_up: bool = False
+    #: The line that calls the operator which failed, where the log names it.
+    operator: Code | None = None
+    #: Further functions around that line that run eagerly for the same error.
+    others: tuple[Line, ...] = ()
+
+
+def _innermost(data: SuppressedData) -> tuple[str, str, int]:
+    """Return the function to leave out, with its place: the one that calls the operator."""
+    if data.operator is not None:
+        return data.operator.function, data.operator.file, data.operator.line
+    return stories.as_written(data.function), data.file, data.line
 
 
 def _disabled(data: SuppressedData) -> str:
     """Return how to leave the function out: in a package, from outside of it."""
-    if not user_code.package(data.file):
+    function, file, line = _innermost(data)
+    if not user_code.package(file):
         return "@torch.compiler.disable"
-    owner = f"OWNER.{stories.as_written(data.function)}"
     return (
-        f"{owner} = torch.compiler.disable({owner})  # OWNER: the class or module that "
-        f"defines it, at {user_code.short(data.file, data.line)}"
+        f"OWNER.{function} = torch.compiler.disable(OWNER.{function})  # OWNER: the class or "
+        f"module that defines it, at {user_code.short(file, line)}"
+    )
+
+
+def _left_out(data: SuppressedData) -> str:
+    function, file, line = _innermost(data)
+    at = f" ({user_code.short(file, line)})" if data.operator is not None else ""
+    return f"Leave `{function}`{at} out on purpose until it is fixed."
+
+
+def _is_number(data: SuppressedData) -> bool:
+    """Whether the operator is given a tensor where it takes a number."""
+    return _NUMBER in data.error and data.operator is not None
+
+
+def _numbers(data: SuppressedData) -> str:
+    called = data.operator
+    at = user_code.short(called.file, called.line) if called else ""
+    return (
+        f"An argument of the operator at {at} is a tensor where it takes a number, such as a "
+        "stride: give it a Python number, made once where the module is built."
     )
 
 
@@ -96,10 +133,17 @@ class SuppressedErrors(Rule):
             proof="the error then stops the program, which is what is wanted",
         ),
         Remedy(
+            "numbers",
+            _numbers,
+            when="the log names the operator's line, and reading a number out of a tensor failed",
+            applies=_is_number,
+            code=lambda data: None if user_code.package(_innermost(data)[1]) else _MADE_ONCE,
+            basis="tested",
+            proof="tests/advice/GBR013/numbers.py",
+        ),
+        Remedy(
             "leave-out",
-            lambda data: (
-                f"Leave `{stories.as_written(data.function)}` out on purpose until it is fixed."
-            ),
+            _left_out,
             when="its error was suppressed",
             applies=lambda data: not data.is_given_up,
             code=_disabled,
@@ -118,12 +162,18 @@ class SuppressedErrors(Rule):
         ),
     )
 
+    def causes(self, finding: Finding) -> Iterator[stories.Story]:
+        """Tell of the breaks that torch records of an operator that its backend cannot compile."""
+        data = self.data_of(finding)
+        if isinstance(data, SuppressedData) and data.operator is not None:
+            yield stories.backend_failed()
+
     def follows(self, finding: Finding) -> Iterator[stories.Story]:
         """Follow from the error, where a rule knows it, or from the break before it."""
         data = self.data_of(finding)
         if isinstance(data, SuppressedData):
             yield stories.left_out(data.function, data.file)
-            if any(one in data.error for one in _UNKNOWN):
+            if any(one in data.error for one in _UNKNOWN) and data.operator is None:
                 yield from stories.resumed(data.function, data.file)
 
     def check(
@@ -132,35 +182,83 @@ class SuppressedErrors(Rule):
         """Yield one finding per function; torch prints these lines without being asked.
 
         What Dynamo gives up at a graph break is told with the break, where the log has its record.
+        Functions around one operator that cannot be compiled are one finding.
         """
+        found: dict[tuple[object, ...], list[Seen[NotConverted]]] = {}
         for seen in skipped:
             record = seen.record
-            given_up = record.is_soft
-            if given_up and (len(breaks) or _UNSUPPORTED not in record.error):
+            if record.is_soft and (len(breaks) or _UNSUPPORTED not in record.error):
                 continue
-            data = SuppressedData(
-                function=record.function,
-                file=record.file,
-                line=record.line,
-                error=record.error,
-                is_given_up=given_up,
+            operator = user_code.best(record.stack)
+            place = (operator.file, operator.line) if operator else (record.file, record.line)
+            key = (*place, operator is None and record.function, record.error)
+            found.setdefault(key, []).append(seen)
+        for same in found.values():
+            yield self._finding(same)
+
+    def _finding(self, same: list[Seen[NotConverted]]) -> Finding:
+        """Return the finding about a function, or about all around one operator."""
+        record, given_up = same[0].record, same[0].record.is_soft
+        called = user_code.best(record.stack)
+        functions = list(dict.fromkeys(_line(seen.record) for seen in same))
+        data = SuppressedData(
+            function=record.function,
+            file=record.file,
+            line=record.line,
+            error=record.error,
+            is_given_up=given_up,
+            operator=Code(
+                file=called.file, line=called.line, function=called.function, code=called.code
             )
-            error = f" The error: {record.error}." if record.error else ""
-            name = stories.as_written(record.function)
-            behind = "" if name == record.function else " behind its graph break"
-            told = f"`{name}`" if name == record.function else f"the rest of `{name}`"
-            place = f"{told} ({user_code.short(record.file, record.line)}) was not compiled: "
-            why = f"Dynamo gave {told} up at a graph break" if given_up else ""
-            why = why or f"Compiling {told}{behind} failed"
-            yield self.finding(
-                record.function,
-                user_code.short(record.file),
-                title=place + ("Dynamo gave it up" if given_up else "its error was suppressed"),
-                message=f"{why}, so it runs eagerly.{error}",
-                severity=Severity.WARNING if given_up else None,
-                count=seen.count,
-                where=Where(file=record.file, line=record.line, function=record.function),
-                evidence=[seen.quote()],
-                advice=self.advise(data),
-                data=data,
+            if called is not None
+            else None,
+            others=tuple(functions[1:]),
+        )
+        error = f" The error: {record.error}." if record.error else ""
+        name = stories.as_written(record.function)
+        behind = "" if name == record.function else " behind its graph break"
+        told = f"`{name}`" if name == record.function else f"the rest of `{name}`"
+        at = f" ({user_code.short(record.file, record.line)})"
+        title = f"{told}{at} was not compiled: its error was suppressed"
+        message = f"Compiling {told}{behind} failed, so it runs eagerly.{error}"
+        if given_up:
+            title = f"{told}{at} was not compiled: Dynamo gave it up"
+            message = f"Dynamo gave {told} up at a graph break, so it runs eagerly.{error}"
+        elif called is not None:
+            line = user_code.short(called.file, called.line)
+            number = len(functions)
+            lost = f"{number} functions around it run" if number > 1 else f"{told} runs"
+            title = f"the operator at {line} cannot be compiled: {lost} eagerly"
+            message = (
+                f"Compiling {_listed(functions)} failed at {_shown(called.code, line)}.{error}"
             )
+        return self.finding(
+            record.function,
+            user_code.short(record.file),
+            title=title,
+            message=message,
+            severity=Severity.WARNING if given_up else None,
+            count=sum(seen.count for seen in same),
+            where=user_code.where(called)
+            or Where(file=record.file, line=record.line, function=record.function),
+            evidence=[seen.quote() for seen in same[:MAX_QUOTED]],
+            advice=self.advise(data),
+            data=data,
+        )
+
+
+def _line(record: NotConverted) -> Line:
+    return Line(file=record.file, line=record.line, function=record.function)
+
+
+def _listed(functions: list[Line]) -> str:
+    shown = [
+        f"`{stories.as_written(one.function)}` ({user_code.short(one.file, one.line)})"
+        for one in functions[:MAX_QUOTED]
+    ]
+    more = len(functions) - MAX_QUOTED
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+
+def _shown(code: str, line: str) -> str:
+    return f"`{code}` ({line})" if code else line
