@@ -36,6 +36,10 @@ def beside(name: str, us: float, more: str = "") -> list[Json]:
         ("upsample_bilinear2d", 210.0, "", None),  # a layer of a model
         ("_weight_norm", 210.0, "", "remove_parametrizations"),
         ("_weight_norm", 210.0, "MmBackward0", None),
+        ("_coalesce", 210.0, "", ".coalesce().to_sparse_csr()  # once"),
+        ("unique_dim", 210.0, "", "stride = size.flip(0)"),
+        ("bernoulli_", 210.0, "aten::dropout", "Dropout1d"),
+        ("bernoulli_", 210.0, "", None),  # what is drawn is what is wanted
         ("pow", 210.0, "", None),
     ],
 )
@@ -183,3 +187,81 @@ def test_a_long_filter_of_each_channel_is_cheaper_as_a_spectrum(
         assert [each.id for each in finding.advice] == ["long-filter"]
         assert finding.cost is not None
         assert finding.cost.ms == pytest.approx(36.0)
+
+
+def shaped(name: str, ts: float, us: float, dims: list[object], kind: str) -> Json:
+    args = {"External id": int(ts), "Input Dims": dims, "Input type": [kind] * len(dims)}
+    return op(name, ts, us) | {"args": args}
+
+
+@pytest.mark.parametrize(
+    ("kind", "share", "told"),
+    [("long int", 0.21, True), ("long int", 0.19, False), ("float", 0.21, False)],
+)
+def test_products_of_whole_numbers(tmp_path: Path, kind: str, share: float, *, told: bool) -> None:
+    us = 1_000.0 * share
+    events = beside("topk", us)
+    for at in range(20):
+        dims: list[object] = [[700, 3000], [3000, 700]]
+        events[2 * at] = shaped("aten::mm", 1_000.0 * at, us, dims, kind)
+    finding = found(tmp_path, events).get("TRC035")
+    assert (finding is not None) is told
+    if finding is not None:
+        assert "whole numbers" in finding.title
+        assert ".float()" in (finding.advice[0].code or "")
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "first", "told"),
+    [
+        (768, 8000, "aten::one_hot", True),
+        (768, 8000, "aten::scatter_", False),  # a dense input
+        (768, 200, "aten::one_hot", False),  # few classes
+        (640, 8000, "aten::one_hot", False),  # another matrix
+    ],
+)
+def test_a_product_with_a_one_hot_matrix_is_a_lookup(
+    tmp_path: Path, rows: int, columns: int, first: str, *, told: bool
+) -> None:
+    events = []
+    for at in range(20):
+        ts = 1_000.0 * at
+        events.append(op(first, ts, 10.0))
+        events.append(shaped("aten::copy_", ts + 10, 90.0, [[16, 48, columns]] * 2, "float"))
+        dims: list[object] = [[rows, columns], [columns, 96]]
+        events.append(shaped("aten::mm", ts + 100, 300.0, dims, "float"))
+        events.append(op(f"aten::addmm{at % 5}", ts + 400, 600.0))
+    findings = found(tmp_path, events)
+    finding = findings.get("TRC035")
+    assert (finding is not None) is told
+    if finding is not None and finding.cost is not None:
+        assert "one-hot" in finding.title
+        assert finding.cost.share == pytest.approx(0.39, abs=0.01)
+
+
+def test_one_hot_labels_are_no_matrix_that_is_multiplied(tmp_path: Path) -> None:
+    """The gradient of the scores, 768 x 8000, is: with weights, and with what came in."""
+    events = []
+    for at in range(20):
+        ts = 1_000.0 * at
+        events.append(op("aten::one_hot", ts, 10.0))
+        events.append(shaped("aten::copy_", ts + 10, 90.0, [[16, 48, 8000]] * 2, "float"))
+        products: list[list[object]] = [
+            [[768, 96], [96, 8000]],
+            [[768, 8000], [8000, 96]],
+            [[8000, 768], [768, 96]],
+        ]
+        for index, dims in enumerate(products):
+            events.append(shaped("aten::mm", ts + 100 + 300 * index, 299.0, dims, "float"))
+    assert "TRC035" not in found(tmp_path, events)
+
+
+def test_rows_that_differ_are_found_by_the_number_that_is_advised(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    rows = torch.randint(-3, 4, (500, 3))
+    names = {"torch": torch, "rows": rows}
+    advice = found(tmp_path, beside("unique_dim", 210.0))["TRC035"].advice[0]
+    exec(advice.code or "", names)  # noqa: S102 -- our own advice
+    _, at = torch.unique(rows, dim=0, return_inverse=True)
+    assert torch.equal(names["at"], at)

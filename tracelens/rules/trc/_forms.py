@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from tracelens.remedies import Remedy
 from tracelens.report import FindingData
 from tracelens.traces.measured import KernelWork
 
-__all__ = ["FORMS", "REMEDIES", "Costly", "Form", "is_long_filter"]
+__all__ = [
+    "FORMS",
+    "REMEDIES",
+    "WHOLE_NUMBERS",
+    "Costly",
+    "Form",
+    "is_long_filter",
+    "one_hot_products",
+]
 
 _TUNING = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
 
@@ -34,6 +44,8 @@ class Form(NamedTuple):
     evaluates: bool = False
     #: Operators that are the cheaper form, or need all of it.
     moot: frozenset[str] = frozenset()
+    #: Operators of which one must be there.
+    needs: frozenset[str] = frozenset()
 
 
 #: What sorts inside, or needs all places: quantiles, different values, sparse matrices, bags of
@@ -66,6 +78,14 @@ FORMS = (
         "inverting a matrix",
         moot=frozenset({"aten::linalg_cond", "aten::linalg_matrix_power"}),
     ),
+    Form("coalesce", re.compile(r"aten::_coalesce"), "making a sparse matrix anew"),
+    Form("rows", re.compile(r"aten::unique_dim"), "looking for rows that differ"),
+    Form(
+        "dropout",
+        re.compile(r"aten::bernoulli_"),
+        "drawing dropout's random numbers",
+        needs=frozenset({"aten::dropout", "aten::feature_dropout", "aten::alpha_dropout"}),
+    ),
     Form("unfold", re.compile(r"aten::(?:im2col|col2im)"), "unfolding or folding patches"),
     Form("resize", re.compile(r"aten::_upsample_bi(?:linear|cubic)2d_aa"), "resizing images"),
     Form(
@@ -77,10 +97,44 @@ FORMS = (
 )
 
 
+#: Types in which the CPU has no library for products, and computes them one by one.
+WHOLE_NUMBERS = frozenset({"i64", "i32", "i8", "u8"})
+
 #: Taps of a filter from which on its spectrum is cheaper: at half as many 1.8 to 7.5 times.
 LONG = 1024
 #: Images of one row, as oneDNN takes signals, or signals.
 _FILTERED = re.compile(r"\d+x(\d+)(?:x1)?x\d+ by (\d+)x1(?:x1)?x(\d+)")
+
+
+#: A product of matrices: rows, inner, columns.
+_PRODUCT = re.compile(r"(\d+)x(\d+) by \d+x(\d+)")
+#: Classes from which on a table is looked up, not multiplied with.
+MANY = 256
+
+
+def one_hot_products(works: Iterable[KernelWork]) -> list[KernelWork]:
+    """Return the copies of what ``one_hot`` has written, and the products with them.
+
+    It is known by its size: as many rows and columns. Its backward pass has it turned. What
+    comes out of a product in that size are scores of classes, whose gradient has it, too.
+    """
+    mine = [work for work in works if work.on_host]
+    copies = [(work, _rows(work.shape)) for work in mine if work.what.endswith("copy_")]
+    shapes = [(work, _PRODUCT.fullmatch(work.shape)) for work in mine if work.kind == "product"]
+    sides = [(work, tuple(map(int, shape.groups()))) for work, shape in shapes if shape]
+    scores = {(rows, columns) for _, (rows, _, columns) in sides}
+    found = []
+    for copied, size in copies:
+        if size[1] >= MANY and size not in scores:
+            with_it = [work for work, (*left, _) in sides if tuple(left) in {size, size[::-1]}]
+            found += [copied, *with_it] if with_it else []
+    return found
+
+
+def _rows(shape: str) -> tuple[int, int]:
+    """Return how many rows a tensor has, and how long they are: ``16x48x8000``."""
+    *before, last = (int(side) if side.isdecimal() else 0 for side in shape.split("x"))
+    return math.prod(before), last
 
 
 def is_long_filter(work: KernelWork) -> bool:
@@ -124,6 +178,29 @@ REMEDIES = (
         "https://docs.pytorch.org/docs/stable/generated/torch.linalg.inv.html",
     ),
     _of(
+        "coalesce",
+        "Make it once, before the loop, if it does not change; as CSR its products take less, too.",
+        "adjacency = torch.sparse_coo_tensor(at, weight, size).coalesce().to_sparse_csr()  # once",
+        "https://docs.pytorch.org/docs/stable/sparse.html",
+    ),
+    _of(
+        "rows",
+        "Where rows hold whole numbers that are not large: make one number of each row, and look "
+        "for those.",
+        "low = rows.amin(0)\n"
+        "size = rows.amax(0) - low + 1\n"
+        "stride = size.flip(0).cumprod(0).flip(0) // size\n"
+        "_, at = torch.unique(((rows - low) * stride).sum(1), return_inverse=True)",
+        "https://docs.pytorch.org/docs/stable/generated/torch.unique.html",
+    ),
+    _of(
+        "dropout",
+        "Leave dropout out where it does not help; of images, rows and channels whole ones can be "
+        "dropped, with a number for each.",
+        "torch.nn.Dropout1d(p)  # or Dropout2d: whole channels",
+        "https://docs.pytorch.org/docs/stable/generated/torch.nn.Dropout1d.html",
+    ),
+    _of(
         "unfold",
         "Where patches are only multiplied with weights, convolve; the other way round it is "
         "`conv_transpose2d`.",
@@ -160,6 +237,23 @@ REMEDIES = (
         when="a long filter is applied to each channel",
         applies=lambda data: data.form == "long-filter",
         proof="https://docs.pytorch.org/docs/stable/fft.html",
+    ),
+    Remedy(
+        id="whole-numbers",
+        text="Multiply floats, for which there are fast kernels: sums below 2**24 are exact in "
+        "float32, those below 2**53 in float64.",
+        code="counts = (a.float() @ b.float()).long()",
+        when="matrices of whole numbers are multiplied",
+        applies=lambda data: data.form == "whole-numbers",
+        proof="https://docs.pytorch.org/docs/stable/generated/torch.matmul.html",
+    ),
+    Remedy(
+        id="one-hot",
+        text="A product with a one-hot matrix takes rows of the other one: look them up.",
+        code="rows = torch.nn.functional.embedding(indices, weight)",
+        when="one-hot matrices are multiplied",
+        applies=lambda data: data.form == "one-hot",
+        proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.embedding.html",
     ),
     Remedy(
         id="checkpoint",

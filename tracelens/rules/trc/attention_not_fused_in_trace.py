@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.logs.chrome_trace import ModuleCall
+from tracelens.logs.chrome_trace import ModuleCall, Operator
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
@@ -21,6 +21,15 @@ MIN_SHARE = 0.05
 #: Fewer are a softmax between two layers, not attention.
 MIN_TIMES = 4
 _MODULE = "MultiheadAttention"
+#: The operator that takes the parts of attention one by one, and that of torch's own module in
+#: inference, which nothing is gained by replacing.
+_APART = "aten::_scaled_dot_product_attention_math"
+_NATIVE = "aten::_native_multi_head_attention"
+_DROPS = "aten::bernoulli_"
+_SDPA = (
+    "https://docs.pytorch.org/docs/stable/generated/"
+    "torch.nn.functional.scaled_dot_product_attention.html"
+)
 
 
 class Parts(FindingData):
@@ -32,6 +41,10 @@ class Parts(FindingData):
     of_ms: float
     #: Whether torch's own module of attention is called.
     module: bool = False
+    #: Whether the fused operator was asked for, and takes its parts one by one.
+    apart: bool = False
+    #: ... with dropout.
+    dropout: bool = False
 
 
 class AttentionNotFusedInTrace(Rule):
@@ -67,12 +80,33 @@ class AttentionNotFusedInTrace(Rule):
     Data = Parts
     remedies = (
         Remedy(
+            id="dropout",
+            text="Leave dropout out of attention: on the CPU no fused kernel has it. (In "
+            "`nn.MultiheadAttention` and the layers of `nn.Transformer`: set `dropout` to 0.)",
+            code="torch.nn.functional.scaled_dot_product_attention(q, k, v, dropout_p=0.0)",
+            when="the fused operator is asked for with dropout, on the CPU",
+            applies=lambda data: data.apart and data.dropout,
+            since="2.0",
+            proof=_SDPA,
+        ),
+        Remedy(
+            id="backend",
+            text="See why no fused kernel is taken: with the others forbidden, it is told.",
+            code="with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend"
+            ".FLASH_ATTENTION):\n    y = model(x)",
+            when="the fused operator is asked for, and takes its parts one by one",
+            applies=lambda data: data.apart and not data.dropout,
+            since="2.3",
+            proof="https://docs.pytorch.org/docs/stable/generated/"
+            "torch.nn.attention.sdpa_kernel.html",
+        ),
+        Remedy(
             id="need-weights",
             text="Ask `nn.MultiheadAttention` for the result alone: with the weights, which it "
             "returns unless told otherwise, it cannot use the fused operator.",
             code="y, _ = attention(x, x, x, need_weights=False)",
             when="`nn.MultiheadAttention` is called",
-            applies=lambda data: data.module,
+            applies=lambda data: data.module and not data.apart,
             since="2.0",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.MultiheadAttention.html",
         ),
@@ -80,16 +114,17 @@ class AttentionNotFusedInTrace(Rule):
             id="sdpa",
             text="Use the fused operator.",
             code="torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)",
+            when="the program multiplies itself",
+            applies=lambda data: not data.apart,
             since="2.0",
-            proof="https://docs.pytorch.org/docs/stable/generated/"
-            "torch.nn.functional.scaled_dot_product_attention.html",
+            proof=_SDPA,
         ),
         Remedy(
             id="transformers",
             text="In transformers, choose it when the model is loaded.",
             code='AutoModel.from_pretrained(name, attn_implementation="sdpa")',
             when="the model may be of the transformers library",
-            applies=lambda data: not data.module,
+            applies=lambda data: not (data.module or data.apart),
             proof="https://huggingface.co/docs/transformers/attention_interface",
         ),
     )
@@ -102,10 +137,23 @@ class AttentionNotFusedInTrace(Rule):
         attention: Table[AttentionTime],
         kernels: Table[KernelTime],
         modules: Table[ModuleCall],
+        operators: Table[Operator],
     ) -> Iterator[Finding]:
         """Yield one finding per trace that spends much on attention in parts."""
+        told = set()
+        for run in windows:
+            source, whole = run.first.input, run.record.ms
+            called = {str(row.record): row for row in operators.within(source)}
+            apart = None if run.record.launches or run.record.kernels else called.get(_APART)
+            if _NATIVE in called:
+                told.add(source)
+            elif apart and apart.count >= MIN_TIMES and apart.ms >= MIN_SHARE * whole > 0:
+                told.add(source)
+                yield self._apart(apart, whole, dropout=_DROPS in called)
         for row in attention:
             found, source = row.record, row.first.input
+            if found.on_host and source in told:
+                continue
             if found.on_host:
                 whole = sum(run.record.ms for run in windows.within(source))
             else:
@@ -117,6 +165,26 @@ class AttentionNotFusedInTrace(Rule):
                 of = "the trace" if found.on_host else COMPUTING
                 own = any(m.record.module == _MODULE for m in modules.within(source))
                 yield self._finding(row, mine, whole, of=of, own=own)
+
+    def _apart(self, row: Seen[Operator], whole: float, *, dropout: bool) -> Finding:
+        share = min(1.0, row.ms / whole)
+        data = Parts(
+            n=row.count, ms=row.ms, softmax_ms=0.0, of_ms=whole, apart=True, dropout=dropout
+        )
+        why = " It asks for dropout, which no fused kernel of the CPU has." if dropout else ""
+        return self.finding(
+            "attention",
+            title=f"attention takes its parts one by one, {percent(share)} of the trace",
+            message=f"{row.count:,} calls of `scaled_dot_product_attention` run no fused kernel, "
+            f"but a product, a softmax and a product: {length(row.ms)}, without the backward pass."
+            f"{why}",
+            confidence=Confidence.HIGH,
+            count=row.count,
+            evidence=[row.quote(f"{row.count:,} calls, {length(row.ms)} in all")],
+            cost=Cost(ms=row.ms, share=share, basis="upper_bound", of="the trace"),
+            advice=self.advise(data),
+            data=data,
+        )
 
     def _finding(
         self,

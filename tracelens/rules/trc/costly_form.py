@@ -10,7 +10,15 @@ from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.chrome_trace import BackwardNode, Operator, PythonFunction
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
-from tracelens.rules.trc._forms import FORMS, REMEDIES, Costly, Form, is_long_filter
+from tracelens.rules.trc._forms import (
+    FORMS,
+    REMEDIES,
+    WHOLE_NUMBERS,
+    Costly,
+    Form,
+    is_long_filter,
+    one_hot_products,
+)
 from tracelens.rules.trc._lines import holding, told
 from tracelens.traces.measured import KernelWork, SelfTime, Step, Window
 from tracelens.traces.runs import COMPILING, Run, runs
@@ -24,6 +32,19 @@ __all__ = ["CostlyForm"]
 MIN_SHARE = 0.2
 MIN_MS = 2.0
 MAX_QUOTED = 4
+_ONE_HOT = "aten::one_hot"
+#: What operators are known by their shapes or types -> what they do, and why it takes long.
+_SHAPED = {
+    "long-filter": ("convolving with long filters", "Each tap is multiplied with each sample."),
+    "whole-numbers": (
+        "multiplying matrices of whole numbers",
+        "Libraries of the CPU multiply floats: whole numbers take torch's own loop.",
+    ),
+    "one-hot": (
+        "multiplying with one-hot matrices",
+        "Each row is zero but for one place: the product takes a row of the other matrix.",
+    ),
+}
 
 
 class _Part(NamedTuple):
@@ -45,6 +66,8 @@ class CostlyForm(Rule):
     An operator of the CPU with much of the time:
 
         {"ph": "X", "cat": "cpu_op", "name": "aten::_linalg_svd", "ts": 100.0, "dur": 41000.0, "pid": 1, "tid": 1}
+
+    Products with one-hot matrices, and those of whole numbers, are known by their shapes and types.
 
     ## When it is harmless
     Where all of the result is needed: every place of a sorted list, the inverse itself; and where
@@ -96,14 +119,20 @@ class CostlyForm(Rule):
                 rows = [row for row in called if form.names.fullmatch(str(row.record))]
                 parts = [_Part(row, _taken(row, alone)) for row in rows]
                 ms = sum(part.ms for part in parts)
-                moot = (form.evaluates and trained) or not form.moot.isdisjoint(known)
+                moot = bool(form.evaluates and trained) or not form.moot.isdisjoint(known)
+                moot = moot or bool(form.needs and form.needs.isdisjoint(known))
                 if ms >= least and not moot:
                     line = holding(frames, source, whole.ms, ms)
                     yield self._finding(run, form, parts, line)
             mine = [row for row in works.within(source) if row.record.on_host]
-            filters = [row for row in mine if is_long_filter(row.record)]
-            if sum(row.record.ms for row in filters) >= least:
-                yield self._filters(run, filters)
+            hot = one_hot_products(row.record for row in mine) if _ONE_HOT in known else []
+            for id_, shaped in (
+                ("long-filter", [row for row in mine if is_long_filter(row.record)]),
+                ("whole-numbers", [row for row in mine if _of_whole_numbers(row.record)]),
+                ("one-hot", [row for row in mine if row.record in hot]),
+            ):
+                if sum(row.record.ms for row in shaped) >= least:
+                    yield self._shaped(run, id_, shaped)
             for row in again.within(source):
                 if row.record.host_ms >= least:
                     yield self._again(run, row)
@@ -134,16 +163,18 @@ class CostlyForm(Rule):
             data=data,
         )
 
-    def _filters(self, run: Run, rows: list[Seen[KernelWork]]) -> Finding:
+    def _shaped(self, run: Run, form: str, rows: list[Seen[KernelWork]]) -> Finding:
+        """Tell of operators that are known by what they work on."""
         whole, n = run.window.record.ms, sum(row.record.count for row in rows)
         ms = min(whole, sum(row.record.ms for row in rows))
         most = max(rows, key=lambda row: row.record.ms)
-        data = Costly(form="long-filter", operator=most.record.what, ms=ms, of_ms=whole)
+        what, why = _SHAPED[form]
+        data = Costly(form=form, operator=most.record.what, ms=ms, of_ms=whole)
         return self.finding(
-            "long-filter",
-            title=f"convolving with long filters takes {percent(ms / whole)} of the trace",
+            form,
+            title=f"{what} takes {percent(ms / whole)} of the trace",
             message=f"`{most.record.what}` of {most.record.shape}: {plural(n, 'call')}, "
-            f"{length(ms)} of {length(whole)}. Each tap is multiplied with each sample.",
+            f"{length(ms)} of {length(whole)}. {why}",
             confidence=Confidence.HIGH,
             count=n,
             evidence=[most.quote(f"{most.record.shape}, {length(most.record.ms)} in all")],
@@ -170,6 +201,10 @@ class CostlyForm(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _of_whole_numbers(work: KernelWork) -> bool:
+    return work.kind == "product" and work.dtype in WHOLE_NUMBERS
 
 
 def _taken(row: Seen[Operator] | Seen[BackwardNode], alone: dict[str, float]) -> float:
