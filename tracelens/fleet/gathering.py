@@ -7,7 +7,7 @@ here, in the order of the inputs, and judged as one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -15,6 +15,7 @@ import msgspec
 from tracelens.evidence import Evidence
 from tracelens.fleet import Executor
 from tracelens.fleet.tasks import Done, Question, Task, do, is_foreign
+from tracelens.plugins.ahead import fetch
 from tracelens.report import Input, Report
 from tracelens.source import Group, merged, of_one_process, size_of
 from tracelens.source.places import place_of
@@ -72,7 +73,8 @@ def gathered(
             if len(group.paths) == 1:
                 yield Gathered(group.name, *next(results))
             elif len(group.parts) == 1:
-                yield _together(group.name, (_evidence(next(results)) for _ in group.paths))
+                read = (_evidence(next(results)) for _ in group.paths)
+                yield _together(group.name, read if team.here else _ahead(read, question.codes))
             else:
                 yield from _apart(group, results)
 
@@ -112,6 +114,16 @@ def _counted(done: Done, progress: Callable[[int], None] | None) -> Done:
 def _together(name: str, read: Iterator[tuple[Evidence, Input]]) -> Gathered:
     evidence, inputs = merged(read)
     return Gathered(name, inputs, evidence, None)
+
+
+def _ahead(
+    read: Iterator[tuple[Evidence, Input]], codes: Collection[str]
+) -> Iterator[tuple[Evidence, Input]]:
+    """Yield what is ``read``; what rules need is imported once it is known, others read on."""
+    for number, one in enumerate(read):
+        if number == 0:
+            fetch(one[0], codes)
+        yield one
 
 
 def _evidence(done: Done) -> tuple[Evidence, Input]:

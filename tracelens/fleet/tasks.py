@@ -12,6 +12,7 @@ import msgspec
 from tracelens.evidence import Evidence
 from tracelens.judging import judge
 from tracelens.plugins import manifest
+from tracelens.plugins.ahead import fetch
 from tracelens.report import Input, Report
 from tracelens.source import Reading
 from tracelens.source.places import lying
@@ -79,7 +80,9 @@ def do(task: Task, progress: Callable[[int], None] | None = None) -> Done:
         SourceError: It cannot be read.
     """
     with _alone(), lying(task.places):
-        reading = Reading(task.question.kind, task.jobs, progress)
+        codes = task.question.codes
+        ahead = (lambda part: fetch(part, codes)) if task.alone else None
+        reading = Reading(task.question.kind, task.jobs, progress, ahead)
         evidence, source = reading.file(task.path)
         if not task.alone or is_foreign(evidence):
             return Done((source,), evidence, None)

@@ -71,17 +71,23 @@ def merged(read: Iterable[tuple[Evidence, Input]]) -> tuple[Evidence, tuple[Inpu
 
 
 class Reading:
-    """Reads file after file.
-
-    The arguments and the errors are those of :func:`read`.
-    """
+    """Reads file after file; the errors are those of :func:`read`."""
 
     def __init__(
         self,
         kind: str | None = None,
         jobs: int = 1,
         progress: Callable[[int], None] | None = None,
+        ahead: Callable[[Evidence], None] | None = None,
     ) -> None:
+        """Begin.
+
+        Args:
+            kind: The log kind that all text is, whatever it looks like.
+            jobs: Processes that may share the work on one large file.
+            progress: Called with the number of stored bytes read since the last call.
+            ahead: Called with some of what a file says while other processes still read it.
+        """
         logs = {log.name: log for log in manifest.current().logs}
         if kind is not None and kind not in logs:
             raise UsageError(f"no log kind {kind!r}", hint=f"one of {', '.join(sorted(logs))}")
@@ -89,11 +95,12 @@ class Reading:
         self._forced = self._kinds.load(logs[kind]) if kind is not None else None
         self._jobs = jobs
         self._progress = progress
+        self._ahead = ahead
 
     def file(self, path: str) -> tuple[Evidence, Input]:
         """Read one file."""
         several = self._jobs > 1 and self._forced is None
-        joined = _in_ranges(path, self._jobs, self._kinds, self._progress) if several else None
+        joined = self._in_ranges(path) if several else None
         if joined is not None:
             stream, segmenter = joined
             evidence = segmenter.finish()
@@ -117,6 +124,19 @@ class Reading:
             writers=tuple(sorted(segmenter.writers)) or _of_rank(path, evidence),
         )
 
+    def _in_ranges(self, path: str) -> tuple[Stream, TextSegmenter] | None:
+        """Read the file in several processes; None when it must be read in one pass."""
+        from tracelens.source.ranges import plan, read_ranges  # noqa: PLC0415 -- seldom needed
+
+        parts = plan(path, self._jobs, self._kinds)
+        if len(parts) < 2:
+            return None
+        stream = Stream(path, self._progress)
+        try:
+            return stream, read_ranges(stream, parts, self._progress, self._ahead)
+        except Inseparable:
+            return None
+
 
 def _of_rank(path: str, evidence: Evidence) -> tuple[str, ...]:
     """Return the rank that the name of a structured log tells."""
@@ -128,20 +148,6 @@ def _log_beside(path: str) -> str:
     """Return the log of the recording whose structured log ``path`` is: it tells much again."""
     folder = Path(path).parent
     return str(folder.with_name("log.txt.gz")) if folder.name == "torch_trace" else ""
-
-
-def _in_ranges(
-    path: str, jobs: int, kinds: Kinds, progress: Callable[[int], None] | None
-) -> tuple[Stream, TextSegmenter] | None:
-    """Read the file in several processes; None when it must be read in one pass."""
-    from tracelens.source.ranges import plan, read_ranges  # noqa: PLC0415 -- costly, seldom needed
-
-    parts = plan(path, jobs, kinds)
-    stream = Stream(path, progress)
-    try:
-        return (stream, read_ranges(stream, parts, progress)) if len(parts) > 1 else None
-    except Inseparable:
-        return None
 
 
 def _read(

@@ -13,7 +13,7 @@ from tracelens.source.prefixes import TORCH, undressed
 from tracelens.source.undress import Bare, undress
 from tracelens.source.watch import MAX_BRIEF, Excerpt, Watch
 
-__all__ = ["hand_over_excerpts"]
+__all__ = ["hand_over_excerpts", "prepare"]
 
 KIND = "failures"
 #: Lines after a traceback with which a program ended; the excerpt holds some of them.
@@ -29,6 +29,15 @@ _REASON = re.compile(r"torch\._dynamo\.exc\.\w{1,40}: ")
 MAX_BREAK = 200
 #: Kinds that a program fills which has nothing to do with torch.compile.
 _OF_PROGRAMS = frozenset({"compile_errors", KIND, "warnings"})
+
+
+def prepare(watch: Watch) -> None:
+    """Import what reads excerpts, where there is one so far."""
+    if watch.has_excerpts:
+        from tracelens.failures.causes import hits  # noqa: PLC0415 -- costly, seldom needed
+        from tracelens.failures.reading import told  # noqa: F401, PLC0415
+
+        hits("")  # makes the patterns
 
 
 def hand_over_excerpts(watch: Watch, name: str, lines: int, evidence: Evidence) -> None:

@@ -1,7 +1,7 @@
 """Read one file in several processes: line-aligned byte ranges, joined exactly.
 
-The first range is read here, and is the largest, since what others have read must still be handed
-over; the digest of the whole is the last one's to compute. Each reads its range as a
+The first range is read here; while others hand over what they have read, what is needed later is
+imported here, and the digest of the whole is the last one's to compute. Each reads its range as a
 :class:`Segmenter` that does not know what stands before it; the parts are joined in order, which
 gives what one pass gives (``tests/source`` proves it).
 """
@@ -15,10 +15,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import IO
 
+from tracelens.evidence import Evidence
 from tracelens.evidence.limits import MAX_WRITERS
 from tracelens.plugins import manifest
 from tracelens.source import files
 from tracelens.source.envelopes import may_be_structured
+from tracelens.source.excerpts import prepare
 from tracelens.source.files import SNIFF, Stream
 from tracelens.source.kinds import Kinds
 from tracelens.source.opened import Inseparable
@@ -34,7 +36,7 @@ __all__ = ["MIN_RANGE", "plan", "read_ranges"]
 #: Smallest range worth a process of its own, in bytes.
 MIN_RANGE = 16 << 20
 #: How much larger the first range is, in ranges.
-MORE = 0.2
+MORE = 0.1
 #: Bytes that are digested at a time.
 BLOCK = 1 << 20
 #: Seconds after which a process that reads a part is given up: for starting, and by its bytes.
@@ -145,11 +147,20 @@ def _goes_on(text: bytes, kinds: Kinds) -> bool:
 
 
 def read_ranges(
-    stream: Stream, parts: list[Part], progress: Callable[[int], None] | None = None
+    stream: Stream,
+    parts: list[Part],
+    progress: Callable[[int], None] | None = None,
+    ahead: Callable[[Evidence], None] | None = None,
 ) -> TextSegmenter:
     """Read ``parts`` of the file of ``stream``, the first one here, and join them.
 
     Fills in the bytes, lines, digest, head and tail of ``stream``.
+
+    Args:
+        stream: The file.
+        parts: All of it, in order.
+        progress: Called with the number of bytes read since the last call.
+        ahead: Called with what the first part says, while others may still read theirs.
 
     Raises:
         Inseparable: The file must be read in one pass.
@@ -159,6 +170,9 @@ def read_ranges(
 
     def begin() -> None:
         results.append(_read(parts[0], _scaled(progress, parts)))
+        if ahead is not None:
+            ahead(results[0].segmenter.evidence)
+        prepare(results[0].segmenter.watch)
 
     results += shared(_read, parts[1:], count=len(parts) - 1, seconds=seconds, meanwhile=begin)
     kinds = Kinds(manifest.current().logs)

@@ -207,6 +207,11 @@ class Watch:
         self._open = [(number + shift, line) for number, line in after._open]
         self._owed, self._tail = after._owed, [(n + shift, line) for n, line in after._tail]
 
+    @property
+    def has_excerpts(self) -> bool:
+        """Whether there is one that is complete."""
+        return bool(self._first)
+
     def finish(self) -> list[Excerpt]:
         """Return the excerpts, in the order of the input."""
         self._close()
