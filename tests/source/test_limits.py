@@ -11,7 +11,7 @@ import pytest
 
 from tracelens.engine import analyze
 from tracelens.evidence import Evidence, Place, limits
-from tracelens.logs import Log, kind
+from tracelens.logs import Log, Record, kind
 from tracelens.logs.recompiles import LooseFailures
 from tracelens.plugins.registry import discover
 from tracelens.source import segment, tally
@@ -120,6 +120,24 @@ def test_refused_texts_are_kept_up_to_a_number_and_counted_beyond() -> None:
     assert len(evidence.unread) == 21
     assert evidence.unread_lines == 2 * N
     assert sum(unread.count for unread in evidence.unread) == 2 * N
+
+
+def test_a_refused_text_that_is_counted_only_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, read = kind("recompiles"), list[str]()
+    parse = log.parse
+
+    def noted(text: str) -> tuple[Record, ...]:
+        read.append(text)
+        return parse(text)
+
+    monkeypatch.setattr(log, "parse", noted)
+    evidence = Evidence()
+    for number in [*range(30), *range(30), *range(30)]:
+        evidence.add(log, f"soup {number}", Place("x", number + 1), lines=2)
+    assert read == [f"soup {number}" for number in range(30)]
+    assert len(evidence.unread) == 21
+    assert sum(unread.count for unread in evidence.unread) == 90
+    assert evidence.unread_lines == 180
 
 
 def test_an_empty_text_and_the_other_refused_ones_are_told_apart() -> None:

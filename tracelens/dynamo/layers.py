@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["LayerShapes", "serves_layers"]
 
 _PARAMETER = "._parameters["
-_SIZE = re.compile(r"\bsize=(\[[^\]]*\])")
+_NAMED, _SIZE = "size=", re.compile(r"\bsize=(\[[^\]]*\])")
 
 #: A function in one process, as Dynamo numbers it.
 Frame = tuple[str, str, str]
@@ -88,7 +88,9 @@ def _with_two_shapes(trees: Table[GuardTree]) -> set[Frame]:
         held = [
             (source, size[1])
             for source, guard in row.record.checks()
-            if _PARAMETER in source and (size := _SIZE.search(guard.expression))
+            if _PARAMETER in source
+            and _NAMED in guard.expression  # most have not
+            and (size := _SIZE.search(guard.expression))
         ]
         for frame in {_frame(place) for place in row.places} if held else ():
             for source, shape in held:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from tracelens.logs._checks import Comment
@@ -78,6 +79,7 @@ CHECKED_OUT = tuple(
 SETTERS = re.compile(r"(?:^|_)(?:install|register|set_?up|init|initialize)(?:_|$)")
 
 
+@lru_cache(maxsize=20_000)
 def distance(file: str, function: str = "") -> int:
     """Return how far a frame is from code that somebody would change; 0 is there."""
     path = file.replace("\\", "/")

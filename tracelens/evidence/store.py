@@ -51,8 +51,8 @@ class Evidence:
         self._said = Said()
         self._silent = 0
         self._foreign: set[tuple[str, Key]] = set()  # texts that look like a kind's and are none
-        #: Kinds of which only the first place of each record is kept.
-        self._counted: set[str] = set()
+        self._refusals: set[tuple[str, Key]] = set()  # refused texts that are counted only
+        self._counted: set[str] = set()  # kinds of which only a record's first place is kept
         self.kinds: dict[str, int] = {}
         self.understood_lines = 0
         self.unread_lines = 0
@@ -69,8 +69,7 @@ class Evidence:
         self.switched: set[str] = set()
         #: (input, writer) -> process id, for writers that are called otherwise.
         self.numbers: dict[tuple[str, str], str] = {}
-        #: Events of traces: all, and those that were decoded and whose name a grammar reads.
-        self.events = 0
+        self.events = 0  # of traces: all, and those that were decoded and whose name is read
         #: Whether a trace ends before it is complete.
         self.cut = False
         self.understood_events = 0
@@ -128,7 +127,7 @@ class Evidence:
         key = (log.name, key_of(text))
         if key in self._foreign:
             return
-        held = self._texts.get(key)
+        held = self._texts.get((log.name, _OTHERS) if key in self._refusals else key)
         if held is None:
             if excess := self._limits.excess(log.name):
                 self._pass_over(log.name, excess, lines, place.line)
@@ -180,6 +179,8 @@ class Evidence:
         self.is_full = True
         if (held := self._texts.get((key[0], _OTHERS))) is None:
             held = self._texts[key[0], _OTHERS] = replace(unread, others=True, whole="")
+        if len(self._refusals) < limits.MAX_SITES:
+            self._refusals.add(key)
         assert isinstance(held, Unread)  # noqa: S101 -- no text is read under that key
         return held
 
@@ -382,8 +383,7 @@ class Evidence:
         for seen in rows:
             if len(seen.places) > 1:
                 seen.places.sort(key=itemgetter(0, 1))  # input and line
-        rows = self.processes.once(rows)
-        return kind.distinct(rows)
+        return kind.distinct(self.processes.once(rows))
 
     @cached_property
     def _by_type(self) -> dict[type[Record], list[tuple[int, Seen[Any]]]]:

@@ -37,6 +37,8 @@ TELLING = 20
 
 #: Lines from which on many patterns are worth being put together.
 MANY = 200
+#: Lines that are remembered, which come again and again, and how long they may be.
+MAX_KNOWN, MAX_LENGTH = 2_000, 400
 #: Characters by which a line is shorter than the wrap where a path in it was replaced.
 EDITED = 16
 _CUT_PATH = re.compile(rb"/[^\s\"':,]{0,80}(?<!\.py)$")
@@ -53,9 +55,19 @@ class AnyOf:
         #: As a kind has it whose beginning is asked for: it is not compiled a second time.
         self._compiled = [re.compile(pattern, re.UNICODE) for pattern in self._patterns]
         self._asked = 0
+        self._known: dict[str, bool] = {}
 
     def match(self, text: str) -> bool:
         """Tell whether one of them matches at the start of ``text``."""
+        if (known := self._known.get(text)) is None:
+            known = self._match(text)
+            if len(text) < MAX_LENGTH:
+                if len(self._known) >= MAX_KNOWN:
+                    self._known.clear()
+                self._known[text] = known
+        return known
+
+    def _match(self, text: str) -> bool:
         self._asked += 1
         if self._asked == MANY and self._patterns:
             self._compiled = [re.compile("|".join(f"(?:{one})" for one in self._patterns))]
@@ -88,6 +100,8 @@ class Kinds:
         self.structured = next((log for log in logs if log.structured), None)
         self._logs = logs
         self._begun: dict[bytes, tuple[bytes, ...]] = {}
+        #: What reads the records of a module of torch's that begin in no way of their own.
+        self._of_module: dict[str, type[Log] | LogFacts | None] = {}
         self.opening = [(opens, log) for log in logs if (opens := _opens(log))]
         heads = tuple(mark.encode() for marks, _ in self.opening for mark in marks)
         weak = (mark.encode() for log in logs if log.prefixed for mark in log.marks)
@@ -259,17 +273,25 @@ class Kinds:
         """Return the kind that reads a torch record; None when no grammar does."""
         if site.artifact:
             log = self.artifacts.get(site.artifact)
+        elif text.startswith(self.messages):
+            log = self._reader(site.module, text)
         else:
             module = site.module
-            log = next(
-                (
-                    log
-                    for marks, log, of_module in self.readers
-                    if (module if of_module else text).startswith(marks)
-                ),
-                None,
-            )
+            log = self._of_module[module] if module in self._of_module else self._reader(module, "")
+            if len(self._of_module) < MAX_KNOWN:
+                self._of_module[module] = log
         return None if log is None else self.load(log)
+
+    def _reader(self, module: str, text: str) -> type[Log] | LogFacts | None:
+        """Return what reads the records of a module, or those that begin like ``text``."""
+        return next(
+            (
+                log
+                for marks, log, of_module in self.readers
+                if (module if of_module else text).startswith(marks)
+            ),
+            None,
+        )
 
     def goes_on(self, record: Open, text: str) -> bool:
         """Tell whether ``text``, a line without prefix, may be of a record of Python logging."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
@@ -99,7 +98,7 @@ class ManySmallGraphs(Rule):
         places = by_place(sites(breaks, setup=setup))
         compiled = {seen.record.id.partition("/")[0] for seen in frames}
         sizes = [size for seen in frames if (size := _size(seen.record)) is not None]
-        typical = statistics.median(sizes) if sizes else None
+        typical = _median(sizes) if sizes else None
         if len(compiled) < MIN_FRAMES or _records(places) < MIN_BREAKS:
             return
         if typical is not None and typical >= SMALL:
@@ -139,6 +138,13 @@ def _size(frame: Frame) -> int | None:
 
     steps = modules[0].record.steps
     return sum(isinstance(step.code, ExternCall | KernelCall) for step in steps)
+
+
+def _median(sizes: list[int]) -> float:
+    """Return what the module ``statistics`` does, which takes long to import."""
+    half, odd = divmod(len(sizes), 2)
+    ordered = sorted(sizes)
+    return ordered[half] if odd else (ordered[half - 1] + ordered[half]) / 2
 
 
 def _records(places: list[list[BreakSite]]) -> int:
