@@ -119,6 +119,10 @@ def steps(
         ("random_affine", 5_000.0, 16, ["batch", "workers"]),
         ("random_affine", 5_000.0, 1, ["workers"]),
         ("preprocess", 5_000.0, 1, ["workers"]),
+        ("update_target", 5_000.0, 1, ["average"]),
+        ("ema_step", 3_000.0, 1, None),
+        ("schema_step", 5_000.0, 1, None),
+        ("update", 5_000.0, 1, None),
         ("feature_extractor", 5_000.0, 1, None),  # it may be the model
         ("forward", 5_000.0, 1, None),
     ],
@@ -136,12 +140,37 @@ def test_a_function_beside_the_model_is_named(
         assert finding.cost.share == pytest.approx(0.25, abs=0.01)
 
 
-@pytest.mark.parametrize(("share", "code"), [(0.8, "TRC036"), (0.1, "TRC024")])
-def test_a_function_is_told_once(tmp_path: Path, share: float, code: str) -> None:
+@pytest.mark.parametrize(
+    ("function", "share", "code"),
+    [
+        ("save_model", 0.8, "TRC036"),
+        ("save_model", 0.1, "TRC024"),
+        ("update_ema", 0.1, "TRC036"),  # copying a model is Python
+    ],
+)
+def test_a_function_is_told_once(tmp_path: Path, function: str, share: float, code: str) -> None:
     """Where hardly an operator runs in it, another rule tells of it."""
-    events = steps("save_model", 6_000.0, 1, share=share)
-    codes = {"TRC036", "TRC024"} & found(tmp_path, events, with_stack=1).keys()
-    assert codes == {code}
+    findings = found(tmp_path, steps(function, 6_000.0, 1, share=share), with_stack=1)
+    codes = {"TRC036", "TRC024"} & findings.keys()
+    assert {one for one in codes if findings[one].explained_by is None} == {code}
+
+
+def test_an_average_as_advised_is_that_of_a_loop(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    model = torch.nn.Linear(2, 2)
+    shadow = [p.detach().clone() for p in model.parameters()]
+    code = found(tmp_path, steps("update_ema", 6_000.0, 1), with_stack=1)["TRC036"].advice[0].code
+    begin, _, update = (code or "").rpartition("\n")
+    names = {"torch": torch, "model": model}
+    exec(begin, names)  # noqa: S102 -- our own advice
+    for _ in range(2):
+        exec(update, names)  # noqa: S102
+        with torch.no_grad():
+            for p in model.parameters():
+                p.add_(1.0)
+    # The first update copies, the second is 0.999 of that and 0.001 of what is one larger.
+    for mine, kept in zip(names["ema"].module.parameters(), shadow, strict=True):
+        assert torch.allclose(mine, kept + 0.001)
 
 
 @pytest.mark.parametrize("module", ["MultiheadAttention", "SelfAttention"])

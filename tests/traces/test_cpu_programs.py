@@ -99,7 +99,7 @@ def calls(names: list[str], us: float, n: int = 6_000, inside: float = 0.5) -> l
         (calls(["mul", "add"], 4.0, n=1_900), None),  # 7.6 ms
         (calls(["select", "item", "sub"], 4.0), ["at-once"]),
         (calls(["mul"] * 9 + ["item"], 4.0), ["compile"]),  # one read for nine operators
-        (calls(["gru", "add"], 4.0), None),  # torch does not compile it
+        (calls(["gru", "add"], 4.0), ["sequences"]),  # torch does not compile it
         ([*calls(["mul", "add"], 4.0), op("aten::mm", 24_000.0, 30_000.0)], None),  # 56 % is one
         ([*calls(["mul", "add"], 4.0), op("aten::mm", 24_000.0, 20_000.0)], None),  # 7.3 us each
     ],

@@ -19,6 +19,8 @@ class Work(StrEnum):
     BUFFERS = "buffers"
     #: Something is logged, shown, or saved.
     REPORTS = "reports"
+    #: A second model is kept that follows the weights: an average, or a target.
+    AVERAGES = "averages"
     #: A library launches, or works for its launches.
     LIBRARY = "library"
     #: A line of the program, whose purpose is not known.

@@ -19,6 +19,7 @@ __all__ = [
     "COMPUTING",
     "MOVING",
     "View",
+    "beside",
     "computing",
     "generated",
     "stories",
@@ -182,6 +183,12 @@ def where_of(frame: str) -> Where | None:
 def generated(frame: str) -> bool:
     """Tell whether a frame is of code that torch generated."""
     return any(word in frame for word in GENERATED)
+
+
+def beside(finding: Finding) -> str:
+    """Return the key that findings about one function share."""
+    where = finding.where
+    return f"beside {where.file}:{where.line}" if where is not None else "beside"
 
 
 def stories(words: Iterable[str], finding: Finding) -> list[Story]:

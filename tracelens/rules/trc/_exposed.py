@@ -65,10 +65,11 @@ REMEDIES = (
             "begin each while the backward pass goes on, and wait before the optimizer's step. "
             "`DistributedDataParallel` does that."
         ),
-        when="all-reduces on a device, which the program begins itself",
+        when="all-reduces on a device, or small ones on the host, which the program begins itself",
         applies=lambda data: (
             data.reduces
-            and not (data.parallel or data.unseen or data.on_host or data.norms or data.infers)
+            and not (data.parallel or data.unseen or data.norms or data.infers)
+            and (data.small > 0 or not data.on_host)
         ),
         code="model = DistributedDataParallel(model)",
         proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",

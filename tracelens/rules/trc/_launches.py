@@ -40,6 +40,10 @@ class Launches(FindingData):
     selected: int = 0
     #: On the CPU: products and convolutions of one sample, where nearly all are, in each step.
     singles: int = 0
+    #: On the CPU: backward passes of each step, where they are many.
+    passes: int = 0
+    #: On the CPU: whether they are the steps of a recurrent module.
+    recurrent: bool = False
     #: Norms that are taken of one tensor at a time, per step, where these are many of the kernels.
     norms: int = 0
     #: Whether the device has CUDA graphs.
@@ -60,11 +64,34 @@ REMEDIES = (
         proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html",
     ),
     Remedy(
+        id="passes",
+        text="Take them all at once: gradients of each sample by `torch.func.vmap` over "
+        "`torch.func.grad`, a Jacobian by `torch.func.jacrev`. Gradients that are only added up "
+        "come from one pass, of the loss of the whole batch.",
+        when="a step has many backward passes",
+        applies=lambda data: data.passes > 0,
+        code="each = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))\n"
+        "gradients = each(parameters, inputs, targets)  # loss: of one sample",
+        since="2.0",
+        proof="https://docs.pytorch.org/tutorials/intermediate/per_sample_grads.html",
+    ),
+    Remedy(
+        id="sequences",
+        text="Give the recurrent module several sequences at once: each of its steps then takes "
+        "hardly longer than for one. Lengths may differ: `pack_padded_sequence`. "
+        "`torch.compile` leaves it as it is.",
+        when="a recurrent module on the CPU takes its steps one by one",
+        applies=lambda data: data.recurrent and not data.passes,
+        code="batch = torch.nn.utils.rnn.pad_sequence(sequences, batch_first=True)\n"
+        "output, state = rnn(batch)  # batch_first=True",
+        proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.GRU.html",
+    ),
+    Remedy(
         id="batch",
         text="Give the model all samples at once, not one after the other; gradients of each "
         "sample come from `torch.func.vmap` over `torch.func.grad`.",
         when="products and convolutions are of one sample each, again and again",
-        applies=lambda data: data.singles > 0,
+        applies=lambda data: data.singles > 0 and not data.passes,
         code="y = model(torch.stack(samples))",
         since="2.0",
         proof="https://docs.pytorch.org/tutorials/intermediate/per_sample_grads.html",
@@ -75,7 +102,9 @@ REMEDIES = (
         "in a loop; what is written for one, `torch.vmap` does for all, if it branches on no "
         "value.",
         when="a loop on the CPU selects one row or element after the other",
-        applies=lambda data: data.selected > 0 and not (data.reads or data.singles),
+        applies=lambda data: (
+            data.selected > 0 and not (data.reads or data.singles or data.passes or data.recurrent)
+        ),
         code="y = torch.vmap(function)(x)",
         since="2.0",
         proof="https://docs.pytorch.org/docs/stable/generated/torch.vmap.html",
@@ -87,6 +116,7 @@ REMEDIES = (
         when="nothing is compiled yet",
         applies=lambda data: (
             not (data.compiled or data.reads or data.sizing or data.stacked or data.in_place)
+            and not (data.passes or data.recurrent)
         ),
         since="2.0",
         proof="https://docs.pytorch.org/docs/stable/torch.compiler.html",

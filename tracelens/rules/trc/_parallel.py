@@ -14,7 +14,7 @@ from tracelens.logs.chrome_trace import (
     ParallelCall,
 )
 
-__all__ = ["DDP", "REDUCER", "Passes", "Trained", "often", "passes_of"]
+__all__ = ["DDP", "REDUCER", "Passes", "Trained", "begun_apart", "often", "passes_of"]
 
 DDP = "DistributedDataParallel"
 #: What DistributedDataParallel fills a bucket with, once for each gradient that it reduces, and the
@@ -25,6 +25,8 @@ GRADIENT = "torch::autograd::AccumulateGrad"
 ALL = 0.9
 #: Messages for each pass of a model from which on its buckets are small: 25 MB are the usual ones.
 MANY = 20
+#: Messages on the host that take less are short, milliseconds each: without buckets.
+SHORT_MS = 1.0
 
 
 class Passes(NamedTuple):
@@ -33,6 +35,8 @@ class Passes(NamedTuple):
     #: Calls of the wrapped model, and how many there are for each step of the optimizer.
     forward: int
     each_step: int
+    #: Steps of the optimizer.
+    updates: int = 0
 
 
 class Trained(NamedTuple):
@@ -54,7 +58,7 @@ def passes_of(rows: Iterable[Seen[Collective]], of: Trained, source: str) -> Pas
         and _all_reduced(of, source)
         and _all_backward(of, source, forward)
     )
-    return Passes(forward, round(forward / updates) if each else 0)
+    return Passes(forward, round(forward / updates) if each else 0, updates)
 
 
 def _all_reduced(of: Trained, source: str) -> bool:
@@ -70,7 +74,12 @@ def _all_backward(of: Trained, source: str, forward: int) -> bool:
     return min(counts, default=0) >= forward
 
 
-def often(passes: Passes, n: int) -> str:
+def begun_apart(passes: Passes, n: int, ms: float) -> bool:
+    """Tell whether a program trains, and begins many short messages itself for each step."""
+    return not passes.forward and n >= MANY * passes.updates > 0 and ms < SHORT_MS * n
+
+
+def often(passes: Passes, n: int, ms: float) -> str:
     """Say how often gradients are reduced, and in how many messages, where that is often."""
     told = ""
     if passes.each_step > 1:
@@ -80,4 +89,9 @@ def often(passes: Passes, n: int) -> str:
         )
     if passes.forward and n >= MANY * passes.forward:
         told += f" For each pass there are {n / passes.forward:.0f}: buckets are small."
+    elif begun_apart(passes, n, ms):
+        told += (
+            f" {n / passes.updates:,.0f} are begun for each step of the optimizer: so short, they "
+            "take the time of a message, not that of what they carry."
+        )
     return told

@@ -13,6 +13,7 @@ __all__ = [
     "MIN_READING",
     "ONE_ELEMENT",
     "Small",
+    "backward_passes",
     "selected",
     "singles",
     "small_operators",
@@ -27,7 +28,8 @@ MAX_LARGE = 0.5
 MUCH_CALLS = 2_000
 MUCH_PER_CALL_MS = 0.005
 MUCH_MS = 20.0
-#: Up to so many milliseconds for each it is so where three fifths are outside of them or what
+#: Up to so many milliseconds for each, without the profiler's, it is so where three fifths are
+#: outside of them or what
 #: entering one takes, and longer ones have little.
 SOME_PER_CALL_MS = 0.0125
 ENTERING_MS = 0.002
@@ -82,13 +84,17 @@ class Small(NamedTuple):
 
 
 def small_operators(
-    whole: Window, own: list[Seen[SelfTime]], called: dict[str, int]
+    whole: Window, own: list[Seen[SelfTime]], called: dict[str, int], *, passes: int = 0
 ) -> Small | None:
-    """Return what the operators of a trace cost by being called; None where they are not small."""
+    """Return what the operators of a trace cost by being called; None where they are not small.
+
+    Where backward passes are many, they need not be: each does what one could do for all.
+    """
     calls = sum(called.values())
     each = ((row.record.ms, called.get(row.record.name, 0)) for row in own)
     large = sum(ms for ms, count in each if ms > MAX_PER_CALL_MS * count > 0)
-    if calls < MIN_CALLS or whole.ms > MAX_PER_CALL_MS * calls or large >= MAX_LARGE * whole.ms:
+    longer = whole.ms > MAX_PER_CALL_MS * calls and not passes
+    if calls < MIN_CALLS or longer or large >= MAX_LARGE * whole.ms:
         return None
     inside = sum(row.record.ms for row in own if row.record.name in called)
     read = called.get(ONE_ELEMENT, 0)
@@ -100,10 +106,9 @@ def small_operators(
         and whole.ms >= MUCH_MS
         and (whole.ms <= MUCH_PER_CALL_MS * calls or _calling(whole, calls, large, inside))
         and left >= MUCH_LEFT * whole.ms
-        and not recurrent
         and (whole.optimizer_ms or 0.0) < MAX_TOLD * whole.ms
         and (whole.compiled_ms or 0.0) + (whole.compile_ms or 0.0) < MAX_COMPILED * whole.ms
-    )
+    ) or (passes > 0 and left >= MUCH_LEFT * whole.ms)
     sized = sum(called.get(name, 0) for name in SIZING)
     sizing = sized if sized >= MIN_SIZING and MAX_BETWEEN * sized >= calls else 0
     # A loop that selects reads what it has selected, an optimizer its counters.
@@ -116,10 +121,26 @@ def _calling(whole: Window, calls: int, large: float, inside: float) -> bool:
     """Tell whether most of the time is calling operators, where each has a little more of it."""
     outside = max(0.0, whole.ms - inside)
     return (
-        whole.ms <= SOME_PER_CALL_MS * calls
+        whole.ms - whole.added_ms <= SOME_PER_CALL_MS * calls
         and large < MAX_SOME_LARGE * whole.ms
         and outside + ENTERING_MS * calls >= MIN_CALLING * whole.ms
     )
+
+
+#: Passes of a step from which on they are one for each sample, or for each result.
+MIN_PASSES = 16
+_ROOT = "aten::ones_like"
+
+
+def backward_passes(called: dict[str, int], evaluated: Iterable[int], steps: int) -> int:
+    """Return how many backward passes run in each step, where they are many; else 0.
+
+    Each begins with a one for the loss, and evaluates its first node once: ``evaluated`` is how
+    often nodes are. Without steps, of a trace or an optimizer, what belongs together is not known.
+    """
+    passes = called.get(_ROOT, 0)
+    each = passes // steps if steps else 0
+    return each if each >= MIN_PASSES and passes in evaluated else 0
 
 
 #: Selections from which on, and among how many others, they are what a loop does.

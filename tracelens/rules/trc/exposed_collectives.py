@@ -19,7 +19,15 @@ from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.rules.trc._exposed import REMEDIES, Exposed
-from tracelens.rules.trc._parallel import DDP, REDUCER, Passes, Trained, often, passes_of
+from tracelens.rules.trc._parallel import (
+    DDP,
+    REDUCER,
+    Passes,
+    Trained,
+    begun_apart,
+    often,
+    passes_of,
+)
 from tracelens.traces.collectives import alone_ms, longest_alone
 from tracelens.traces.critical import CriticalPath
 from tracelens.traces.measured import DeviceBusy, TraceHeader, Window
@@ -219,6 +227,7 @@ class ExposedCollectives(Rule):
             on_host=True,
             parallel=passes.forward > 0,
             passes=passes.each_step if passes.each_step > 1 else 0,
+            small=n if begun_apart(passes, n, ms) else 0,
         )
         others = (
             " Whether the program waits for them, or for a slower rank in them, the traces of the "
@@ -232,7 +241,7 @@ class ExposedCollectives(Rule):
             + f"collectives on the host run alone for {percent(share)} of the trace",
             message=(
                 f"{names}: {n} calls of {length(ms / n)} each. For {length(whole.meeting_ms)} of "
-                f"{length(whole.ms)} one runs, and no operator.{often(passes, n)}"
+                f"{length(whole.ms)} one runs, and no operator.{often(passes, n, ms)}"
                 f"{_world(header)}{others}"
             ),
             confidence=Confidence.MEDIUM,

@@ -17,7 +17,7 @@ from tracelens.traces.host_work import Work, work_of
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.rows import BetweenOperators, CopyTime, HeldBy, MemoryTraffic, Timeline
 from tracelens.traces.taking import Taking
-from tracelens.traces.views import View, generated, stories, views, where_of
+from tracelens.traces.views import View, beside, generated, stories, views, where_of
 from tracelens.words import length, percent, plural, share_of
 
 __all__ = ["HostWorkHoldsDevice"]
@@ -301,8 +301,8 @@ class HostWorkHoldsDevice(Rule):
         return stories(words, finding) if data.of_late >= MAIN else ()
 
     def follows(self, finding: Finding) -> Iterable[Story]:
-        """While graphs are captured, the host is late by design."""
-        return stories(["capture"], finding)
+        """While graphs are captured, the host is late by design; or another rule knows the line."""
+        return stories(["capture", beside(finding)], finding)
 
     def _finding(
         self, view: View, place: tuple[str, str], longest: HeldBy, times: tuple[float, int, bool]

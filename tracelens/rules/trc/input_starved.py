@@ -31,6 +31,10 @@ MIN_MAKING = 0.5
 MAKING = frozenset({"__getitem__", "__getitems__"})
 COLLATING = "collate"
 _PASSING = "torch/utils/data/"
+#: What starts workers, and the share of all waits that as many of the longest have where it is
+#: them: the first batch of an epoch waits for workers to start, its end for them to stop.
+_BEGINS = "_get_iterator"
+MOST_STARTING = 0.25
 
 
 class Starved(FindingData):
@@ -40,6 +44,8 @@ class Starved(FindingData):
     alone: bool
     loading_ms: float
     of_ms: float
+    #: How often workers were started, where waiting for them to start is most of it.
+    started: int = 0
     #: One batch of several, the first as a rule, has nearly all of it.
     once: bool = False
 
@@ -91,7 +97,7 @@ class InputStarved(Rule):
             text="More workers, or more batches ahead.",
             code="DataLoader(dataset, num_workers=8, prefetch_factor=4, persistent_workers=True)",
             when="there are workers, and they are too slow",
-            applies=lambda data: not (data.alone or data.once),
+            applies=lambda data: not (data.alone or data.once or data.started),
             proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
         ),
         Remedy(
@@ -105,10 +111,14 @@ class InputStarved(Rule):
         ),
         Remedy(
             id="stay",
-            text="If each epoch begins so: let the workers stay.",
+            text=lambda data: (
+                "Let the workers stay from one epoch to the next."
+                if data.started
+                else "If each epoch begins so: let the workers stay."
+            ),
             code="DataLoader(dataset, num_workers=4, persistent_workers=True)",
-            when="one batch of several is what is waited for, and workers bring it",
-            applies=lambda data: data.once and not data.alone,
+            when="workers are waited for until they have started",
+            applies=lambda data: (data.once or data.started > 0) and not data.alone,
             proof="https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader",
         ),
     )
@@ -144,7 +154,8 @@ class InputStarved(Rule):
             if (longest := _longest(run, of_it)) is not None:
                 yield self._once(run, of_it, ms, longest)
             else:
-                yield self._finding(run, of_it, ms, _making(run, of_it, called))
+                made = _making(run, of_it, called)
+                yield self._finding(run, of_it, ms, made, 0 if made else _started(of_it, called))
 
     def _printed(self, row: Seen[PrintedProfile]) -> Iterator[Finding]:
         told = row.record
@@ -204,11 +215,13 @@ class InputStarved(Rule):
         loads: list[Seen[DataLoading]],
         ms: float,
         making: Seen[PythonFunction] | None,
+        started: int,
     ) -> Finding:
         alone = any("SingleProcess" in row.record.iterator for row in loads)
         idle = ", and the GPU is idle meanwhile" if run.on_device else ""
         rows: list[Seen[DataLoading] | Seen[PythonFunction]] = [*loads]
-        data = Starved(alone=alone, loading_ms=ms, of_ms=run.ms)
+        data = Starved(alone=alone, loading_ms=ms, of_ms=run.ms, started=started)
+        begins = f"workers start anew {started} times: " if started else ""
         how = " It loads the data itself: `num_workers` is 0." if alone else ""
         if making is not None:
             rows.append(making)
@@ -218,7 +231,7 @@ class InputStarved(Rule):
             )
         return self.finding(
             *sorted({row.record.iterator for row in loads}),
-            title=f"waiting for data takes {percent(ms / run.ms)} of {run.of}",
+            title=f"{begins}waiting for data takes {percent(ms / run.ms)} of {run.of}",
             message=(
                 f"The program waits {length(ms / run.n)} per step for the next batch, of "
                 f"{length(run.ms / run.n)}{idle}.{how}"
@@ -241,6 +254,23 @@ def _longest(run: Run, loads: list[Seen[DataLoading]]) -> float | None:
     longest = max((row.times.max for row in loads if row.times is not None), default=0.0)
     others = sum(row.ms for row in loads) - longest
     return longest if others < MIN_SHARE * (run.ms - longest) else None
+
+
+def _started(loads: list[Seen[DataLoading]], called: Table[PythonFunction]) -> int:
+    """Return how often workers start, where the longest wait of each time is most of all waits.
+
+    A loader whose workers stay asks for them once.
+    """
+    source = loads[0].first.input
+    asked = sum(
+        row.count
+        for row in called.within(source)
+        if row.record.function == _BEGINS and _PASSING in row.record.file.replace("\\", "/")
+    )
+    longest = max((row.times.max for row in loads if row.times is not None), default=0.0)
+    most = asked * longest >= MOST_STARTING * sum(row.ms for row in loads)
+    several = any("MultiProcessing" in row.record.iterator for row in loads)
+    return asked if asked > 1 and most and several else 0
 
 
 def _making(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.logs.chrome_trace import BackwardNode, Operator, PythonFunction
+from tracelens.logs.chrome_trace import BackwardNode, Operator, OptimizerCall, PythonFunction
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
@@ -23,6 +23,7 @@ from tracelens.rules.trc._small import (
     MIN_READING,
     ONE_ELEMENT,
     Small,
+    backward_passes,
     selected,
     singles,
     small_operators,
@@ -70,7 +71,7 @@ class LaunchBound(Rule):
 
     A program on the CPU is judged by its operators: from 2,000 on, of at most 5 us each in all, or
     12.5 where three fifths of that are outside of them or entering them, where
-    neither a recurrent module nor the optimizer brings them and the profiler does not add most of it.
+    the optimizer does not bring them and the profiler does not add most of it.
 
     ## What to do
     Fuse: ``torch.compile``. Launch once: CUDA graphs. In the optimizer ``fused=True``.
@@ -108,6 +109,7 @@ class LaunchBound(Rule):
         headers: Table[TraceHeader],
         nodes: Table[BackwardNode],
         works: Table[KernelWork],
+        optimizers: Table[OptimizerCall],
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose host launches more slowly than the device works.
 
@@ -122,7 +124,8 @@ class LaunchBound(Rule):
         for each in runs(windows, steps):
             mine = [row.record for row in works.within(each.window.first.input)]
             one = singles(mine, len(each.all_steps))
-            yield from self._on_cpu(each, own, operators, frames, one=one)
+            passes = _passes(each, operators, nodes, optimizers)
+            yield from self._on_cpu(each, own, operators, frames, one=one, passes=passes)
         for view in views(windows, steps, timelines, held, whole=True):
             run = view.run
             n, launches = run.total("kernels"), run.total("launches")
@@ -159,6 +162,7 @@ class LaunchBound(Rule):
         frames: Table[PythonFunction],
         *,
         one: int,
+        passes: int,
     ) -> Iterator[Finding]:
         """Yield that a program on the CPU calls many operators that do little."""
         whole, source = run.window.record, run.window.first.input
@@ -166,7 +170,10 @@ class LaunchBound(Rule):
             return
         rows = list(operators.within(source))
         small = small_operators(
-            whole, list(own.within(source)), {str(row.record): row.count for row in rows}
+            whole,
+            list(own.within(source)),
+            {str(row.record): row.count for row in rows},
+            passes=passes,
         )
         if small is None:
             return
@@ -174,7 +181,7 @@ class LaunchBound(Rule):
         many = small.read >= MANY_READS and reading >= MIN_READING * whole.ms
         if small.much or many:
             line = busiest(frames, source, whole.ms)
-            yield self._small(whole, small, rows, line, one=one)
+            yield self._small(whole, small, rows, line, one=one, passes=passes)
 
     def _small(
         self,
@@ -184,6 +191,7 @@ class LaunchBound(Rule):
         line: Seen[PythonFunction] | None,
         *,
         one: int,
+        passes: int,
     ) -> Finding:
         reading = min(small.left_ms, small.reading_ms())
         # Where reading is less than half of it, the loop around it is what costs.
@@ -202,6 +210,8 @@ class LaunchBound(Rule):
             stacked=stacked,
             selected=selected({str(row.record): row.count for row in rows}),
             singles=0 if stacked else one,
+            passes=passes,
+            recurrent=small.recurrent,
         )
         reads = small.reads > 0 or stacked > 0
         title = f"{small.calls:,} operators do little: calling them is what costs"
@@ -209,7 +219,11 @@ class LaunchBound(Rule):
             title = (
                 f"{stacked:,} results are read one by one, among {small.calls:,} small operators"
             )
-        if small.reads:
+        if passes:
+            title = f"{passes} backward passes run in each step, one after the other"
+        elif small.recurrent:
+            title = f"a recurrent module takes its steps one by one, in {small.calls:,} operators"
+        elif small.reads:
             title = f"single elements of tensors are read {small.reads:,} times, an operator each"
         where = f" {told(line, whole.ms)}." if line is not None else ""
         where += f" {one:,} convolutions of each step are of one image." if data.singles else ""
@@ -352,6 +366,20 @@ def _is_launching(told: PrintedProfile) -> bool:
         ) and told.launch_ms >= MIN_LAUNCHING * told.host_ms
     short = 1000 * told.device_ms < 2 * SHORT_US * told.launches
     return short and told.host_ms - told.wait_ms > 1.25 * told.device_ms
+
+
+def _passes(
+    run: Run,
+    operators: Table[Operator],
+    nodes: Table[BackwardNode],
+    optimizers: Table[OptimizerCall],
+) -> int:
+    """Return how many backward passes each step has, of the trace or of the optimizer."""
+    source = run.window.first.input
+    updates = sum(row.count for row in optimizers.within(source) if row.record.call == "step")
+    called = {str(row.record): row.count for row in operators.within(source)}
+    evaluated = {row.count for row in nodes.within(source) if row.record.evaluated}
+    return backward_passes(called, evaluated, max(updates, len(run.all_steps)))
 
 
 def _in_long_gaps(view: View) -> float:

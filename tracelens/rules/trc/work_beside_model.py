@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.chrome_trace import PythonFunction
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.host_work import Work, work_of
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.own_frames import mine
 from tracelens.traces.rows import BetweenOperators
 from tracelens.traces.runs import COMPILING, Run, runs
-from tracelens.traces.views import where_of
+from tracelens.traces.views import beside, stories, where_of
 from tracelens.words import length, percent, plural
 
 __all__ = ["WorkBesideModel"]
@@ -31,7 +32,15 @@ SINGLE = 8
 ELSEWHERE = 0.5
 #: Features are what models extract, too, and a log may be a logarithm.
 _MODEL = re.compile(r"extract|^_?log(?:_(?:loss(?:es)?|model|state|weights))?$")
+#: A second model follows the weights: of a teacher, a target, or an average.
+_AVERAGES = re.compile(
+    r"(?:^|_)ema(?:_|$)|polyak|moving_average|soft_update|(?:update|sync)_(?:the_)?(?:target|teacher)"
+    r"|(?:target|teacher)(?:_\w+)?_update|momentum_update|update_(?:\w+_)?(?:momentum|key)_encoder"
+    r"|average_(?:weights|parameters|params|models?)|(?:^|_)swa_update|update_swa",
+    re.IGNORECASE,
+)
 _DOES = {
+    Work.AVERAGES: "follows the weights with those of a second model",
     Work.PREPARES: "prepares data",
     Work.REPORTS: "reports or saves",
 }
@@ -50,11 +59,12 @@ class Beside(FindingData):
 
 
 class WorkBesideModel(Rule):
-    """Much of the time of the steps is work beside the model: data is prepared, something logged.
+    """Much of the time of the steps is work beside the model: data, reports, averages of weights.
 
     ## Why it matters
     Augmentation, preprocessing, histograms of gradients and images for a dashboard are computed by
-    the same operators as the model is, and wait for each other with it. None of it has to.
+    the same operators as the model is, and wait for each other with it. None of it has to. A second
+    model that follows the weights takes a few calls; written by hand, some for each of its tensors.
 
     ## What it looks like
     A function of the program with such a name and much of the time:
@@ -101,6 +111,19 @@ class WorkBesideModel(Rule):
             proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
         ),
         Remedy(
+            id="average",
+            text="Change the second model in place, all of its tensors in a few calls: "
+            "`AveragedModel` does. Nothing is to be copied, or loaded from a `state_dict`, for it.",
+            code="swa_utils = torch.optim.swa_utils\n"
+            "ema = swa_utils.AveragedModel(model, "
+            "multi_avg_fn=swa_utils.get_ema_multi_avg_fn(0.999))  # once\n"
+            "ema.update_parameters(model)  # in each step",
+            when="a second model follows the weights",
+            applies=lambda data: data.work == Work.AVERAGES,
+            since="2.1",
+            proof="https://docs.pytorch.org/docs/stable/optim.html#weight-averaging-swa-and-ema",
+        ),
+        Remedy(
             id="rarely",
             text="Do it every N steps.",
             code="if step % 100 == 0: report()",
@@ -134,8 +157,15 @@ class WorkBesideModel(Rule):
             rows = [row for row in rows if _work(row.record, whole) in _DOES]
             most = max(rows, key=lambda row: row.ms, default=None)
             pauses = [row.record for row in between.within(source)]
-            if most is not None and _without(most.record, pauses) < ELSEWHERE * most.ms:
+            if most is None:
+                continue
+            averages = _work(most.record, whole) == Work.AVERAGES  # copying modules is Python, too
+            if averages or _without(most.record, pauses) < ELSEWHERE * most.ms:
                 yield self._finding(run, most)
+
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """What its function does without operators is part of it."""
+        return stories([beside(finding)], finding)
 
     def _finding(self, run: Run, row: Seen[PythonFunction]) -> Finding:
         whole, name = run.window.record.ms, row.record.function
@@ -170,6 +200,8 @@ class WorkBesideModel(Rule):
 
 def _work(function: PythonFunction, whole: Window) -> Work:
     """Return what a function does, by its name alone; what a loader does is told elsewhere."""
+    if _AVERAGES.search(function.function):
+        return Work.AVERAGES
     if _MODEL.search(function.function):
         return Work.OWN
     work = work_of(f"program.py(1): {function.function}", "")

@@ -1,0 +1,137 @@
+"""What programs on the CPU do again and again: backward passes, workers that start, messages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.traces.test_bounds import found
+from tests.traces.writing import Json, op, span
+
+
+def passes(each: int, *, stepped: bool = True, node: str = "MmBackward0") -> list[Json]:
+    """Return four steps of 40 ms with backward passes, and operators that take 20 us each."""
+    events = []
+    for step in range(4):
+        start = 40_000.0 * step
+        if stepped:
+            events.append(span("user_annotation", f"ProfilerStep#{step}", start, 39_999.0))
+        roots = {round(at * 1_500 / each) for at in range(each)}
+        for at in range(1_500):
+            name = "aten::ones_like" if at in roots else "aten::mul"
+            events.append(op(name, start + 1 + 26.0 * at, 20.0))
+            if at in roots:
+                name = f"autograd::engine::evaluate_function: {node}"
+                events.append(op(name, start + 22 + 26.0 * at, 3.0))
+    return events
+
+
+@pytest.mark.parametrize(
+    ("events", "told"),
+    [
+        (passes(16), True),
+        (passes(15), False),
+        (passes(16, stepped=False), False),  # which of them belong together is not known
+        ([e for e in passes(16) if "evaluate" not in e["name"]], False),  # ones for something else
+        ([*passes(16), op("aten::mm", 160_000.0, 150_000.0)], True),
+        ([*passes(16), op("aten::mm", 160_000.0, 170_000.0)], False),  # more than half is one
+    ],
+)
+def test_many_backward_passes_in_a_step(tmp_path: Path, events: list[Json], *, told: bool) -> None:
+    """Operators of 20 us are no small ones; that there are so many passes is what costs."""
+    finding = found(tmp_path, events).get("TRC002")
+    assert (finding is not None) is told
+    if finding is not None:
+        assert finding.title == "16 backward passes run in each step, one after the other"
+        assert [each.id for each in finding.advice] == ["passes"]
+
+
+def test_one_pass_for_each_step_of_the_optimizer_is_training(tmp_path: Path) -> None:
+    events = passes(16)
+    for at in [event["ts"] for event in events if "evaluate" in event["name"]]:
+        events.append(span("user_annotation", "Optimizer.step#SGD.step", at + 3.5, 0.2))
+    events.sort(key=lambda event: event["ts"])
+    assert "TRC002" not in found(tmp_path, events)
+
+
+def test_gradients_as_advised_are_those_of_a_loop(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    parameters, inputs = torch.randn(3), torch.randn(5, 3)
+    targets = torch.randn(5)
+
+    def loss(w: object, x: object, y: object) -> object:
+        return ((w * x).sum() - y) ** 2  # type: ignore[operator]
+
+    names = {"torch": torch, "loss": loss, "parameters": parameters}
+    names |= {"inputs": inputs, "targets": targets}
+    exec(found(tmp_path, passes(16))["TRC002"].advice[0].code or "", names)  # noqa: S102
+    one = parameters.clone().requires_grad_()
+    (expected,) = torch.autograd.grad(loss(one, inputs[2], targets[2]), one)
+    assert torch.allclose(names["gradients"][2], expected)
+
+
+WORKERS = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+ALONE = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+
+
+def epochs(starts: int, long: float, short: float, *, name: str = WORKERS) -> list[Json]:
+    """Return four steps, epochs of five batches: the first of each is waited for long."""
+    events = []
+    for step in range(4):
+        start = 200_000.0 * step
+        events.append(span("user_annotation", f"ProfilerStep#{step}", start, 199_999.0))
+        if step < starts:
+            frame = "torch/utils/data/dataloader.py(433): _get_iterator"
+            events.append(span("python_function", frame, start + 1.0, 9.0))
+        at = start + 10
+        for batch in range(5):
+            waited = short if batch else long
+            events.append(span("user_annotation", name, at, waited))
+            events.append(op("aten::mm", at + waited, 1_000.0))
+            at += waited + 1_000
+    return events
+
+
+@pytest.mark.parametrize(
+    ("events", "advice"),
+    [
+        (epochs(4, 90_000, 1_000), ["stay"]),
+        (epochs(1, 90_000, 1_000), ["workers"]),  # they stay
+        (epochs(4, 30_000, 30_000), ["workers"]),  # all batches are as slow
+        (epochs(4, 90_000, 1_000, name=ALONE), ["processes"]),
+    ],
+)
+def test_workers_that_start_for_each_epoch(
+    tmp_path: Path, events: list[Json], advice: list[str]
+) -> None:
+    finding = found(tmp_path, events, with_stack=1)["TRC013"]
+    assert [each.id for each in finding.advice] == advice
+    assert finding.title.startswith("workers start anew 4 times") is (advice == ["stay"])
+
+
+@pytest.mark.parametrize(
+    ("each", "us", "trains", "advice"),
+    [
+        (20, 900.0, True, ["during", "async"]),
+        (19, 900.0, True, ["async"]),
+        (20, 1_100.0, True, ["async"]),  # messages that carry something
+        (20, 900.0, False, ["async"]),
+    ],
+)
+def test_a_message_for_each_parameter(
+    tmp_path: Path, each: int, us: float, advice: list[str], *, trains: bool
+) -> None:
+    events = []
+    for step in range(3):
+        start = 60_000.0 * step
+        events.append(op("aten::mm", start, 20_000.0))
+        for at in range(each):
+            begin = start + 20_000 + 1_200 * at
+            events.append(span("user_annotation", "gloo:all_reduce", begin, us, tid=7))
+        if trains:
+            events.append(span("user_annotation", "Optimizer.step#SGD.step", start + 55_000, 9.0))
+    finding = found(tmp_path, events)["TRC016"]
+    assert [one.id for one in finding.advice] == advice
+    assert ("20 are begun for each step" in finding.message) is ("during" in advice)
