@@ -82,6 +82,11 @@ class Lines:
         named = self._named(_key(seen.first))
         return any(named.get(op) for op in ops)
 
+    def computing(self, ops: AbstractSet[str]) -> tuple[StackFrame, ...]:
+        """Return all lines of all graphs that compute one of these operators."""
+        named = [self._named(key) for key in self._graphs]
+        return _each(one for held in named for op in sorted(ops) for one in held.get(op, ()))
+
     def product(self, seen: Seen[OutputModule], comment: Nodes | None) -> tuple[StackFrame, ...]:
         """Return the lines that a product or a convolution computes, its own first.
 

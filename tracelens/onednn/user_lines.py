@@ -8,14 +8,31 @@ from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
+from tracelens.inductor.origins import Lines
 from tracelens.logs._stack import StackFrame
 from tracelens.report import EvidenceLine, Where
 
 if TYPE_CHECKING:
     from tracelens.inductor.library_calls import LibraryCall, LibraryRun
+    from tracelens.logs.graph_code import FxGraph
     from tracelens.logs.onednn_verbose import PrimitiveExec
 
-__all__ = ["UserLines"]
+__all__ = ["SIGNALS_OF_A_PACKAGE", "UserLines", "signals_of_a_package"]
+
+#: Operators on signals, as graphs name them.
+_ON_SIGNALS = frozenset({"conv1d", "conv_transpose1d", "avg_pool1d", "max_pool1d"})
+#: Why it is a note: nobody who uses a package writes its layers anew.
+SIGNALS_OF_A_PACKAGE = (
+    "signals of three dimensions have no channels-last layout, and the layers are an installed "
+    "package's"
+)
+
+
+def signals_of_a_package(graphs: Table[FxGraph]) -> bool:
+    """Whether lines of installed packages alone compute what there is on signals."""
+    lines = graphs.derived(Lines).computing(_ON_SIGNALS)
+    files = [line.file for line in lines if not user_code.distance(line.file, line.function)]
+    return bool(files) and all(user_code.package(file) for file in files)
 
 
 class UserLines:

@@ -20,8 +20,9 @@ class RecurrentModuleSkipped(SiteRule):
     """An RNN, GRU or LSTM module made Dynamo give up the whole function.
 
     ## Why it matters
-    Dynamo does not trace torch's recurrent modules. The function that calls one runs eagerly as a
-    whole: there is no graph, no generated code and no guard, however much else it computes.
+    Dynamo does not trace torch's recurrent modules. Where it gives up the function that calls one,
+    that runs eagerly as a whole: there is no graph, no generated code and no guard, however much
+    else it computes. Elsewhere the graph is cut there, which costs less: information.
 
     ## What it looks like
         [0/0] [__graph_breaks] Graph break in user code at /home/ana/proj/lstm_lm.py:11
@@ -56,13 +57,18 @@ class RecurrentModuleSkipped(SiteRule):
             "compile-around",
             "Compile the modules around it, not the function that calls it, where they take most "
             "of the time.",
+            when="the whole function was given up: what comes before and after it, too",
+            applies=lambda data: bool(data.skipped),
             basis="tested",
             proof="tests/advice/GBR019/compile-around.py",
         ),
         Remedy(
             "allow-rnn",
-            "Or let Dynamo trace the recurrent module, and compare the times: where the recurrence "
-            "is most of the work, that took up to a quarter longer on a CPU.",
+            lambda data: (
+                f"{'Or let' if data.skipped else 'Let'} Dynamo trace the recurrent module, and "
+                "compare the times: where the recurrence is most of the work, that took up to a "
+                "quarter longer on a CPU."
+            ),
             setting="torch._dynamo.config.allow_rnn = True",
             since="2.4",
             basis="tested",
@@ -79,6 +85,15 @@ class RecurrentModuleSkipped(SiteRule):
             yield from recurrent(data.file, data.function)
 
     def what(self, site: BreakSite) -> str:
-        """Say what was lost."""
-        del site
-        return "a recurrent module keeps the whole function from being compiled"
+        """Say what was lost: a whole function, or one graph in place of two."""
+        if site.skipped:
+            return "a recurrent module keeps the whole function from being compiled"
+        return "a recurrent module breaks the graph"
+
+    def graded(self, site: BreakSite) -> Severity:
+        """Grade the break: where the rest is compiled, an eager recurrence is little loss."""
+        return Severity.WARNING if site.skipped else Severity.INFO
+
+    def identity(self, site: BreakSite) -> tuple[str, ...]:
+        """Return what makes the id: the same whatever was lost."""
+        return "a recurrent module keeps the whole function from being compiled", *site.identity

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,8 @@ __all__ = ["ComplexOpsNotLowered"]
 FOURIER = "_fft_"
 #: Measured: left out of what is compiled, they cost a graph break, and no time is won.
 _FOURIER = "a Fourier transform makes the complex numbers, and a library computes it either way"
+#: The same as a traced graph has it.
+_CALLED = re.compile(r"torch\._C\._fft\.|torch\.i?stft\(")
 #: What a rotation of pairs is made of, and what only changes the form of a tensor.
 ROTATION = frozenset(
     f"aten.{name}"
@@ -36,6 +39,11 @@ ROTATION = frozenset(
         *("clone", "expand", "permute", "reshape", "select", "slice", "unsqueeze", "view"),
     )
 )
+
+
+def _rotates(operators: tuple[str, ...]) -> bool:
+    """Whether a rotation is all that is known to be computed."""
+    return bool(operators) and set(operators) <= ROTATION
 
 
 class ComplexOpsNotLowered(Rule):
@@ -88,8 +96,9 @@ class ComplexOpsNotLowered(Rule):
             id="real-numbers",
             text="Compute with real numbers: (a, b) times (c, d) is a * c - b * d and "
             "a * d + b * c. For a rotation c is the cosine, and d the sine.",
-            when="no Fourier transform makes them, and they are multiplied and nothing else",
-            applies=lambda data: not data.is_fourier and set(data.operators) <= ROTATION,
+            when="no Fourier transform makes them, and they are known to be multiplied and "
+            "nothing else",
+            applies=lambda data: not data.is_fourier and _rotates(data.operators),
             code="y = torch.stack((a * c - b * d, a * d + b * c), -1).flatten(-2)",
             proof="https://github.com/facebookresearch/fairseq2/pull/1213",
             edits=True,
@@ -98,8 +107,9 @@ class ComplexOpsNotLowered(Rule):
             id="two-parts",
             text="Compile modules that get and return real numbers; or, in code of your own, keep "
             "the real and the imaginary part as two tensors.",
-            when="no Fourier transform makes them, and more than a rotation is computed",
-            applies=lambda data: not data.is_fourier and not set(data.operators) <= ROTATION,
+            when="no Fourier transform makes them, and more than a rotation is computed, or the "
+            "log does not say what",
+            applies=lambda data: not data.is_fourier and not _rotates(data.operators),
             proof="https://docs.pytorch.org/docs/stable/complex_numbers.html",
         ),
     )
@@ -127,7 +137,7 @@ class ComplexOpsNotLowered(Rule):
             frame = user_code.best(graphs.derived(Lines).of(calls[0].seen, calls[0].step.comment))
         moved = sum(call.bytes for call in calls)
         names = tuple(one.name for one in shown)
-        fourier = any(one.op.startswith(FOURIER) for one in found)
+        fourier = any(one.op.startswith(FOURIER) for one in found) or _transforms(graphs)
         data = self.Data(operators=names, calls=len(calls), bytes=moved, is_fourier=fourier)
         yield self.finding(
             "complex",
@@ -140,6 +150,11 @@ class ComplexOpsNotLowered(Rule):
             advice=() if fourier else self.advise(data),
             data=data,
         )
+
+
+def _transforms(graphs: Table[FxGraph]) -> bool:
+    """Whether a traced graph calls a Fourier transform: ``torch._C._fft.fft_fft2``."""
+    return any(_CALLED.search(row.record.body) for row in graphs)
 
 
 def _message(shown: list[Fallback], calls: int, moved: int) -> str:

@@ -25,6 +25,7 @@ from tracelens.onednn.excerpts import LEAST_MS, SHARE_OF_EXCERPT, adjacent, is_e
 from tracelens.onednn.runs import Spent, steady, times
 from tracelens.onednn.stories import CHANNELS_LAST
 from tracelens.onednn.summary import quote
+from tracelens.onednn.user_lines import SIGNALS_OF_A_PACKAGE, signals_of_a_package
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, Severity
 from tracelens.report.stories import Story
@@ -34,6 +35,7 @@ from tracelens.words import length, plural
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
     from tracelens.inductor.library_calls import LibraryCall, LibraryRun
+    from tracelens.logs.graph_code import FxGraph
 
 __all__ = ["ActivationLayoutPingPong"]
 
@@ -75,7 +77,8 @@ class ActivationLayoutPingPong(Rule):
     a log of more than 60 executions. Below 4 % it is information. In an excerpt of a few
     lines, two layers between their conversions are enough, or one tensor that is converted and
     straight back, where these take a fifth of the time. Signals, whose
-    layers would have to be written anew, are information.
+    layers would have to be written anew, are information; a note where an installed package holds
+    all of these layers.
 
     ## What to do
     Keep the model in channels-last, for which oneDNN has kernels that need no conversion:
@@ -152,6 +155,7 @@ class ActivationLayoutPingPong(Rule):
         run: Table[RunFacts],
         calls: Table[LibraryCall],
         ran: Table[LibraryRun],
+        graphs: Table[FxGraph],
     ) -> Iterator[Finding]:
         """Yield one finding for all activations that go to and fro."""
         spent = Spent.of(execs, calls, ran, run)
@@ -164,7 +168,9 @@ class ActivationLayoutPingPong(Rule):
         if around.shows and enough:
             ms = steady(around.reorders.values())
             light = too_little(ms, spent.share(ms), MIN_SHARE, execs)
-            yield self._finding(around, spent, run, once=once, light=light)
+            fixed = around.is_of_signals and signals_of_a_package(graphs)
+            reason = light or (SIGNALS_OF_A_PACKAGE if fixed else "")
+            yield self._finding(around, spent, run, once=once, light=reason)
 
     def _finding(
         self, around: _Around, spent: Spent, run: Table[RunFacts], *, once: bool, light: str
@@ -232,6 +238,11 @@ class _Around(msgspec.Struct):
         self.sides[id(layer)] = flat
         for row in (*flat[0], *flat[1]):
             self.reorders[row.first[:2]] = row
+
+    @property
+    def is_of_signals(self) -> bool:
+        """Whether all activations have three dimensions, for which there is no channels-last."""
+        return {rank_of(row.record) for row in self.layers} == {3}
 
     @property
     def shows(self) -> bool:

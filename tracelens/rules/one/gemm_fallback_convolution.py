@@ -18,7 +18,7 @@ from tracelens.onednn.refusals import Refusals
 from tracelens.onednn.runs import Fast, Runs, Spent, groups, instruction_set, is_unrolled, times
 from tracelens.onednn.stories import CHANNELS_LAST
 from tracelens.onednn.summary import quote
-from tracelens.onednn.user_lines import UserLines
+from tracelens.onednn.user_lines import SIGNALS_OF_A_PACKAGE, UserLines, signals_of_a_package
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity, Where
 from tracelens.report.stories import Story
@@ -27,6 +27,7 @@ from tracelens.rules import Rule
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
     from tracelens.inductor.library_calls import LibraryCall, LibraryRun
+    from tracelens.logs.graph_code import FxGraph
     from tracelens.logs.onednn_verbose import (
         CpuIsa,
         DispatchRejection,
@@ -67,7 +68,8 @@ class GemmFallbackConvolution(Rule):
     When the convolutions take less than 1 ms and 2 % of the time, which is not reported. An
     execution that is not repeated is not counted. Where the image is in channels-last already, the
     layout is not the reason: that is no warning, nor are less than 0.5 ms in all, nor a
-    convolution of a signal that is not in the program's own lines: it would have to be written anew.
+    convolution of a signal that is not in the program's own lines: it would have to be written
+    anew. Where all of these lines are known to be an installed package's, it is a note.
 
     ## What to do
     Convert model and input to channels-last once; ``torch.compile`` keeps the layout. Compare the
@@ -152,6 +154,7 @@ class GemmFallbackConvolution(Rule):
         dispatches: Table[DispatchRejection],
         library: Table[LibraryRejection],
         ran: Table[LibraryRun],
+        graphs: Table[FxGraph],
     ) -> Iterator[Finding]:
         """Yield one finding per primitive and layout."""
         isa = instruction_set(isas)
@@ -185,9 +188,10 @@ class GemmFallbackConvolution(Rule):
                 cost = spent.cost(saving, "estimated" if all(known) else "upper_bound")
                 where = UserLines(ran).of(found[0].rows)
                 finding = self._finding(
-                    primitive, default, found, spent, refusals, where=where, run=run
+                    primitive, default, found, spent, refusals, where=where, run=run, graphs=graphs
                 )
-                less = {"severity": Severity.INFO, "confidence": Confidence.LOW} if once else {}
+                less = {"severity": Severity.INFO, "confidence": Confidence.LOW}
+                less = less if once and finding.harmless is None else {}
                 yield finding.model_copy(update={"cost": cost, **less})
 
     def _finding(
@@ -200,6 +204,7 @@ class GemmFallbackConvolution(Rule):
         *,
         where: Where | None,
         run: Table[RunFacts],
+        graphs: Table[FxGraph],
     ) -> Finding:
         count, ms = sum(group.count for group in found), sum(group.ms for group in found)
         refused = [r for r in refusals.of(found[0].run) if r.reason in _TELLING]
@@ -222,7 +227,9 @@ class GemmFallbackConvolution(Rule):
             inputs=inputs_of(run),
         )
         own = where is not None and not package(where.file)
-        act = default and ms >= LEAST_MS and (own or set(data.ranks) != {3})
+        signals = set(data.ranks) == {3}
+        act = default and ms >= LEAST_MS and (own or not signals)
+        fixed = signals and signals_of_a_package(graphs)
         layout = "torch's default layout" if default else "another layout than torch's default"
         return self.finding(
             primitive,
@@ -233,6 +240,7 @@ class GemmFallbackConvolution(Rule):
                 f"in {layout}. The most expensive is {found[0].label}.{why}"
             ),
             severity=Severity.WARNING if act else Severity.INFO,
+            harmless=SIGNALS_OF_A_PACKAGE if fixed else None,
             confidence=Confidence.MEDIUM,
             count=count,
             where=where,

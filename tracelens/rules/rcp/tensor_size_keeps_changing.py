@@ -124,10 +124,19 @@ class TensorSizeKeepsChanging(RecompileRule):
         Remedy(
             "default-dynamic",
             "Take dynamic=False or mark_static out of the program, if it has one of them.",
-            when="no line is known to turn the size into a constant",
-            applies=lambda data: data.held in {"", "static"},
+            when="the log made no symbol of the size, or it does not say, and the function is no "
+            "library's",
+            applies=lambda data: (
+                data.held == "static" or (data.held == "" and not data.is_of_library)
+            ),
             basis="tested",
             proof="tests/advice/RCP002/default-dynamic.py",
+        ),
+        Remedy(
+            "pad",
+            "Pad the input to a few sizes: each of them is compiled once.",
+            basis="tested",
+            proof="tests/advice/RCP002/pad.py",
         ),
         Remedy(
             "record-dynamic",
@@ -138,12 +147,6 @@ class TensorSizeKeepsChanging(RecompileRule):
             env='TORCH_LOGS="recompiles,dynamic"',
             basis="untestable",
             proof="it records more; DYN004 then says what to do",
-        ),
-        Remedy(
-            "pad",
-            "Or pad the input to a few sizes: each of them is compiled once.",
-            basis="tested",
-            proof="tests/advice/RCP002/pad.py",
         ),
     )
 
