@@ -231,6 +231,22 @@ def test_eager_and_compiled_stand_side_by_side_with_their_spread(report: Report)
     assert "2.5 x" in text(found)
 
 
+@pytest.mark.parametrize(("middle", "told"), [(8.7, True), (9.2, False), (10.0, False)])
+def test_a_mean_of_outliers_has_its_median_beside_it(
+    report: Report, middle: float, *, told: bool
+) -> None:
+    """From a tenth on they are apart."""
+    operators = [{"category": "cpu_op", "name": "aten::mm", "count": 3, "self_ms": 1.0}]
+    both = [timed(report, mean, operators=operators) for mean in (20.0, 10.0)]
+    for one, median in zip(both, (19.8, middle), strict=True):
+        one.tables["steps"][0]["median_ms"] = median
+    both[1].tables["regions"] = [{"name": "0/0"}]
+    said = text(compare(both))
+    assert ("the median of it" in said) is told
+    assert ("median" in said.partition("speed-up")[0]) is told
+    assert (f"{middle} ms" in said) is told
+
+
 def test_what_was_timed_once_as_a_whole_may_hold_a_slow_first_call(report: Report) -> None:
     operators = [{"category": "cpu_op", "name": "aten::mm", "count": 3, "self_ms": 1.0}]
     whole = {"kind": "trace", "n": 1, "mean_ms": 50.0}

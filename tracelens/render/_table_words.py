@@ -203,7 +203,7 @@ _KNOWN = {
     "steps": About(
         "Steps",
         "How long one took: a step of the profiler, the whole trace, a call of a compiled frame.",
-        ("kind", "name", "n", "mean_ms", "std_ms", "min_ms", "max_ms"),
+        ("kind", "name", "n", "mean_ms", "std_ms", "min_ms", "max_ms", "median_ms"),
     ),
     "syncs": About("Waits", "Where the host waited for a device."),
     "time": About(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
 from typing import Any
 
 from tracelens.evidence import Evidence, Times
@@ -19,7 +19,7 @@ MAX_REGIONS = 20
 
 
 def step_times(evidence: Evidence) -> list[dict[str, Any]]:
-    """Return rows of {kind, name, rank, n, mean_ms, std_ms, min_ms, max_ms}.
+    """Return rows of {kind, name, rank, n, mean_ms, std_ms, min_ms, max_ms, median_ms}.
 
     ``kind`` is ``step`` (one ``ProfilerStep#N``), ``trace`` (all that was recorded, of each rank),
     or ``region`` (one call of a compiled frame).
@@ -45,6 +45,7 @@ def _of(values: Sequence[float]) -> dict[str, Any]:
         "std_ms": round(stdev(values), 4) if len(values) > 1 else None,
         "min_ms": round(min(values), 4),
         "max_ms": round(max(values), 4),
+        "median_ms": round(median(values), 4),
     }
 
 
@@ -63,6 +64,7 @@ def _regions(evidence: Evidence) -> Iterator[dict[str, Any]]:
             "std_ms": _std(times),
             "min_ms": round(times.min, 4),
             "max_ms": round(times.max, 4),
+            "median_ms": None,  # buckets tell too little
         }
 
 

@@ -132,6 +132,19 @@ def spread(value: Spread | None) -> str:
     return f"{text} (n={value.n})" if value.n > 1 else text
 
 
+def medians(counter: Counter) -> tuple[str, str, str] | None:
+    """Return the medians before and after, and their ratio, where a mean is that of outliers."""
+    if len(counter.spread) < 2:
+        return None
+    ends = counter.spread[0], counter.spread[-1]
+    if not any(one is not None and one.is_skewed for one in ends):
+        return None
+    before, after = (one.median if one is not None else None for one in ends)
+    if before is None or after is None:
+        return None
+    return milliseconds(before), milliseconds(after), _ratio(before, after)
+
+
 def change(counter: Counter) -> str:
     """Return how much a counter has changed, and whether that is better."""
     before, after = counter.before, counter.after

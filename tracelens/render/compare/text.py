@@ -117,8 +117,9 @@ class _Page:
         if not rows:
             return
         yield self.paint("bold", f"Eager and compiled: {rows[0].what}")
-        heads = ("", "mean +- std", "min", "max", "speed-up")
-        grid = [heads, *(_mode(row) for row in rows)]
+        skewed = any(row.time.is_skewed for row in rows)
+        heads = ("", "mean +- std", *(["median"] if skewed else []), "min", "max", "speed-up")
+        grid = [heads, *(_mode(row, skewed=skewed) for row in rows)]
         widths = [max(width(line[i]) for line in grid) for i in range(len(heads))]
         for line in grid:
             cells = [text.rjust(room) for text, room in zip(line, widths, strict=True)]
@@ -148,6 +149,10 @@ class _Page:
             texts = "  ".join(text.rjust(CELLS) for text in values)
             how = self.paint(one.state, _words.change(one))
             yield f"  {elide(_label(one, rows), room):<{room}}  {texts}  {how}"
+            if (found := _words.medians(one)) is not None:
+                *texts_, ratio = found
+                texts = "  ".join(text.rjust(CELLS) for text in texts_)
+                yield f"  {'  the median of it':<{room}}  {texts}  {ratio}"
 
     def trend(self, rows: Sequence[Counter]) -> Iterator[str]:
         """Yield first and last, with everything between them as a row of bars."""
@@ -187,12 +192,14 @@ def _in_ms(ms: float | None) -> str:
     return "" if ms is None else f" ({milliseconds(ms)})"
 
 
-def _mode(row: Mode) -> tuple[str, ...]:
+def _mode(row: Mode, *, skewed: bool) -> tuple[str, ...]:
     time = row.time
+    middle = "-" if time.median is None else milliseconds(time.median)
     error = "" if row.error is None else f", error {number(row.error)}"
     return (
         f"{row.side} ({row.mode})",
         _words.spread(time),
+        *([middle] if skewed else []),
         "-" if time.min is None else milliseconds(time.min),
         "-" if time.max is None else milliseconds(time.max),
         ("1" if row.speedup is None else f"{number(row.speedup)} x") + error,

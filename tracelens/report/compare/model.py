@@ -78,6 +78,10 @@ class Findings(Model):
     )
 
 
+#: How far mean and median are apart, as a part of the mean, where the mean is that of outliers.
+SKEWED = 0.1
+
+
 class Spread(Model):
     """What a mean stands for."""
 
@@ -86,6 +90,13 @@ class Spread(Model):
     std: float | None = None
     min: float | None = None
     max: float | None = None
+    median: float | None = None
+
+    @property
+    def is_skewed(self) -> bool:
+        """Whether a few long ones, or short ones, make the mean."""
+        apart = abs(self.mean - self.median) if self.median is not None else 0.0
+        return apart > SKEWED * self.mean > 0
 
 
 class Counter(Model):

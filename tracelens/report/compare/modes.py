@@ -80,5 +80,6 @@ def _time(report: Report, kind: str) -> Spread | None:
                 std=row.get("std_ms"),
                 min=row.get("min_ms"),
                 max=row.get("max_ms"),
+                median=row.get("median_ms"),
             )
     return None

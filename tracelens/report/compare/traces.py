@@ -43,6 +43,7 @@ def steps(report: Report) -> Iterator[Measure]:
             std=row.get("std_ms"),
             min=row.get("min_ms"),
             max=row.get("max_ms"),
+            median=row.get("median_ms"),
         )
         kind = str(row["kind"])
         name, of = ("step_ms", None) if kind == "step" else (f"{kind}_ms", row.get("name"))
