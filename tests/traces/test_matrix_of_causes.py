@@ -12,7 +12,6 @@ from tests.traces.test_idle import call, ran
 from tests.traces.writing import Json, kernel, op, span
 from tracelens.logs.chrome_trace import DeviceKernel
 from tracelens.report import Finding
-from tracelens.rules.trc._cheaper import cheaper_kernel
 from tracelens.traces.kernel_names import kind_of
 from tracelens.traces.names import Name
 
@@ -130,24 +129,20 @@ def test_what_changes_one_tensor_at_a_time_is_not_compiled_but_put_together(
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "hint"),
+    ("name", "kind"),
     [
-        (SORT, "sorting", "topk"),
-        ("void at::native::sbtopk::gatherTopK<float, unsigned int, 2, false>()", "sorting", ""),
-        ("void kDequantizeBlockwise<__nv_bfloat16, 512>()", "dequantization", "packed"),
-        ("void at::native::indexing_backward_kernel<float, 4>()", "indexing", "index_select"),
-        ("void at::native::fused_dropout_kernel_vec<float, 1>()", "random", "mask"),
-        ("void at::native::indexing_forward_kernel<float, 4>()", "indexing", ""),
-        ("void at::native::quantized_add<float>()", "other", ""),
+        (SORT, "sorting"),
+        ("void at::native::sbtopk::gatherTopK<float, unsigned int, 2, false>()", "sorting"),
+        ("void kDequantizeBlockwise<__nv_bfloat16, 512>()", "dequantization"),
+        ("void at::native::indexing_backward_kernel<float, 4>()", "indexing"),
+        ("void at::native::fused_dropout_kernel_vec<float, 1>()", "random"),
+        ("void at::native::quantized_add<float>()", "other"),
     ],
 )
-def test_a_kernel_has_a_kind_and_what_takes_less(name: str, kind: str, hint: str) -> None:
+def test_a_kernel_has_a_kind(name: str, kind: str) -> None:
     record = Name(f"kernel\t{name}", 1).record
     assert isinstance(record, DeviceKernel)
     assert kind_of(record) == kind
-    said = cheaper_kernel(name)
-    assert hint in said
-    assert bool(said) is bool(hint)
 
 
 @pytest.mark.parametrize(
@@ -191,4 +186,4 @@ def test_what_is_no_product_is_named_beside_longer_products(tmp_path: Path) -> N
     for at in range(0, 20_000, 1000):
         events += [kernel(GEMM, at, 600), kernel(SORT, at + 600, 400)]
     note = found(tmp_path, events, **A100)["TRC030"].harmless or ""
-    assert "alone takes 40 %, in 20 runs: where the largest are enough, `topk`" in note
+    assert "alone takes 40 %, in 20 runs" in note

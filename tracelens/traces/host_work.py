@@ -21,6 +21,8 @@ class Work(StrEnum):
     REPORTS = "reports"
     #: A second model is kept that follows the weights: an average, or a target.
     AVERAGES = "averages"
+    #: The optimizer computes on the host.
+    UPDATES = "updates"
     #: A library launches, or works for its launches.
     LIBRARY = "library"
     #: A line of the program, whose purpose is not known.
@@ -58,23 +60,32 @@ _LIBRARIES = re.compile(
     r"|bitsandbytes|apex|fairscale|torchrec|fbgemm_gpu|transformer_engine|aiter|torchao"
     r"|torch_geometric|ultralytics|tensorrt_llm)/"
 )
+_UPDATES = re.compile(r"(?:^|/)cpu_(?:adam|adagrad|lion)\.py\(|: _?cpu_adam\w*$")
+_UPDATING = re.compile(r"aten::_fused_(?:adamw?|adagrad|sgd)_$")
+_OPERATORS = (
+    (re.compile("flatten_dense_tensors"), Work.BUFFERS),
+    (_RANDOM, Work.RANDOM),
+    (_UPDATING, Work.UPDATES),
+)
+#: The first that fits.
+_LINES = (
+    (_UPDATES, Work.UPDATES),
+    (_REPORTS, Work.REPORTS),
+    (_PREPARES, Work.PREPARES),
+    (_LIBRARIES, Work.LIBRARY),
+)
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 
 
 def work_of(frame: str, operator: str) -> Work:
     """Return what the host does in a frame ``file(line): function``, or else in an operator."""
-    if "flatten_dense_tensors" in operator:
-        return Work.BUFFERS
-    if _RANDOM.search(operator):
-        return Work.RANDOM
+    for pattern, work in _OPERATORS:
+        if pattern.search(operator):
+            return work
     if not frame:
         return Work.OPERATOR
     line = _short(frame.replace("\\", "/"))
-    if _REPORTS.search(line):
-        return Work.REPORTS
-    if _PREPARES.search(line):
-        return Work.PREPARES
-    return Work.LIBRARY if _LIBRARIES.match(line) else Work.OWN
+    return next((work for pattern, work in _LINES if pattern.search(line)), Work.OWN)
 
 
 def _short(frame: str) -> str:

@@ -239,6 +239,8 @@ class Reading:
             take = self.runtime.taker(record)
         elif isinstance(record, (PythonFunction, BuiltinFunction)):
             again = kind_of(record)
+            if again == Kind.VALIDATES:
+                return partial(self._follow_frame, name)
             return self._frames.append if again is None else partial(self.spans.add, again, name)
         elif take is None and record is not None:
             return self._follow_host(name, record)
@@ -254,7 +256,8 @@ class Reading:
             return None if kind is None else partial(self.spans.add, kind, name)
         name.parts = int(part_of(record))
         if kind is not None:
-            return partial(self._follow_span, kind, name)
+            shaped = kind == Kind.FORM and has_work(str(record))
+            return partial(self._follow_shaped if shaped else self._follow_span, kind, name)
         if isinstance(record, Collective) and record.communicator not in ON_DEVICE:
             return partial(self._follow_collective, name, record.operation)
         if isinstance(record, BackwardNode) and record.evaluated:
@@ -269,6 +272,14 @@ class Reading:
 
     def _follow_span(self, kind: Kind, name: Name, event: Complete) -> None:
         self.operators.waiting.append(event)
+        self.spans.add(kind, name, event)
+
+    def _follow_frame(self, name: Name, event: Complete) -> None:
+        self._frames.append(event)
+        self.spans.add(Kind.VALIDATES, name, event)
+
+    def _follow_shaped(self, kind: Kind, name: Name, event: Complete) -> None:
+        self._follow_product(name, event)
         self.spans.add(kind, name, event)
 
     def _follow_evaluated(self, event: Complete) -> None:

@@ -6,6 +6,7 @@ all have been read: by thread and time, walking through each thread once.
 
 from __future__ import annotations
 
+import re
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
@@ -22,6 +23,7 @@ from tracelens.logs.chrome_trace import (
     DataLoading,
     DispatchStage,
     ModuleCall,
+    Operator,
     OptimizerCall,
     PythonFunction,
 )
@@ -29,7 +31,7 @@ from tracelens.traces.activity import Activities, Calling, Table, ThreadId, in_o
 from tracelens.traces.device import Interval
 from tracelens.traces.names import Name
 
-__all__ = ["Kind", "Owned", "Spans", "Timed", "Tree", "kind_of"]
+__all__ = ["FORMS", "VALIDATES", "Kind", "Owned", "Spans", "Timed", "Tree", "kind_of"]
 
 #: Spans that are kept, of all kinds together.
 MAX_SPANS = 1 << 17
@@ -37,6 +39,23 @@ LOOKUP = "TorchDynamo Cache Lookup"
 #: The node of a checkpointed part of a model, and where the other kind of checkpoint does the same.
 CHECKPOINTED = "CheckpointFunctionBackward"
 RECOMPUTING = "recompute_fn"
+#: Operators whose kernels do not tell them by name: others sort, add and convolve with the same.
+FORMS = frozenset(
+    {
+        *("aten::_coalesce", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive"),
+        *("aten::sort", "aten::topk", "aten::_index_put_impl_", "aten::embedding_dense_backward"),
+        *("aten::_embedding_bag_dense_backward", "aten::_conv_depthwise2d"),
+        "aten::conv_depthwise3d",
+        *("aten::linalg_inv_ex", "aten::_linalg_svd", "aten::im2col", "aten::col2im"),
+        *("aten::slow_conv_dilated2d", "aten::slow_conv_dilated3d", "aten::slow_conv_transpose2d"),
+        *("aten::slow_conv_transpose3d", "aten::_slow_conv2d_forward", "aten::slow_conv3d_forward"),
+    }
+)
+#: Functions that compute a model to see how good it is.
+VALIDATES = re.compile(
+    r"_?(?:run_|do_)?(?:validat(?:e|ion)|evaluat(?:e|ion))(?:_(?:step|loop|epoch|model|one_epoch))?\Z"
+    r"|_?(?:run_)?eval_(?:step|loop|epoch|model|one_epoch)\Z"
+)
 
 
 class Kind(IntEnum):
@@ -50,6 +69,10 @@ class Kind(IntEnum):
     #: What checkpointing computes again; the second with the backward pass that follows it.
     RECOMPUTED = 5
     CHECKPOINT = 6
+    #: One of ``FORMS``.
+    FORM = 7
+    #: A function that validates.
+    VALIDATES = 8
 
 
 class Timed(Protocol):
@@ -69,14 +92,14 @@ class Owned(NamedTuple):
 
 def kind_of(record: Record) -> Kind | None:
     """Return what spans of a name are kept as; None for those that are not."""
-    if isinstance(record, ModuleCall):
-        return Kind.MODULE
-    if isinstance(record, CompiledRegion):
-        return Kind.REGION
+    if isinstance(record, ModuleCall | CompiledRegion):
+        return Kind.MODULE if isinstance(record, ModuleCall) else Kind.REGION
     if isinstance(record, DispatchStage) and record.stage == LOOKUP:
         return Kind.LOOKUP
     if isinstance(record, BackwardNode | PythonFunction):
         return _backward(record)
+    if isinstance(record, Operator) and str(record) in FORMS:
+        return Kind.FORM
     if isinstance(record, Annotation | OptimizerCall | DataLoading):
         return Kind.ANNOTATION if record.category == "user_annotation" else None
     return None
@@ -85,6 +108,8 @@ def kind_of(record: Record) -> Kind | None:
 def _backward(record: BackwardNode | PythonFunction) -> Kind | None:
     """Return what is a compiled backward pass, or computes again what was computed before."""
     if isinstance(record, PythonFunction):
+        if VALIDATES.match(record.function):
+            return Kind.VALIDATES
         known = record.function == RECOMPUTING and record.file.endswith("checkpoint.py")
         return Kind.RECOMPUTED if known else None
     kind = Kind.BACKWARD if record.is_compiled else None

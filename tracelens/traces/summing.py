@@ -23,6 +23,7 @@ from tracelens.traces.critical import critical_paths
 from tracelens.traces.device import Busy, Interval, Stream, StreamId
 from tracelens.traces.device_rows import copies, kernels, syncs, unfused_attention
 from tracelens.traces.distortion import added_ms
+from tracelens.traces.form_rows import launched_in
 from tracelens.traces.host_time import host_times
 from tracelens.traces.measured import (
     Chain,
@@ -81,6 +82,8 @@ def summed(
     if busy:
         yield from _on_devices(reading, start, anything)
         yield from _traffic(reading, anything, taken)
+        for name, launched in launched_in(reading):
+            yield _seen(launched, reading.path, name.first, name.text)
     else:
         yield from _between(reading, (start, end))
     for name, row in (*modules(reading), *regions(reading), *recomputed(reading)):

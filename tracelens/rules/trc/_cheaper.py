@@ -1,4 +1,4 @@
-"""What takes less: than a kernel of a GPU, or than an operator of the CPU in its shapes."""
+"""What takes less than an operator of the CPU in its shapes."""
 
 from __future__ import annotations
 
@@ -8,29 +8,12 @@ from collections.abc import Iterable
 from tracelens.traces.measured import KernelWork
 from tracelens.words import percent
 
-__all__ = ["cheaper_kernel", "depthwise", "made_dense", "of_one_row"]
+__all__ = ["depthwise", "made_dense", "of_one_row"]
 
-#: What takes less than a kernel of a GPU where it is enough, by what its name holds.
-_CHEAPER_KERNELS = {
-    r"[Ss]ort(?:Onesweep|Upsweep|Downsweep|KVInPlace|\w*Kernel)": "where the largest are enough, "
-    "`topk` takes less",
-    r"[Dd]equanti": "weights are unpacked each time before they are used: kernels that multiply "
-    "packed weights do both at once",
-    r"indexing_backward_kernel": "the gradient of `x[index]` sorts the indices first; that of "
-    "`x.index_select(0, index)` does not",
-    r"fused_dropout": "compiled, dropout draws its numbers again in the backward pass and keeps "
-    "no mask",
-}
 #: Weights of one input channel for each filter, of images with several: ``4x48x32x32 by 48x1x7x7``.
 #: The backward pass is told by its result: the same weights were used forward.
 _DEPTHWISE = re.compile(r"\d+x(?!1x)\d+x[\dx]+ by ((?!1x)\d+x1(?:x\d+){1,3})")
 _BACKWARD = re.compile(r"[\dx]+ by ([\dx]+), backward")
-
-
-def cheaper_kernel(name: str) -> str:
-    """Return what takes less than a kernel, where it is enough; empty where nothing is known."""
-    found = (said for pattern, said in _CHEAPER_KERNELS.items() if re.search(pattern, name))
-    return next(found, "")
 
 
 #: A product of one row, and what its backward pass multiplies: a column by a row.

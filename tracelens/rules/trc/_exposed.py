@@ -144,8 +144,8 @@ REMEDIES = (
     Remedy(
         id="accumulate",
         text="Accumulate the gradients of several batches, and reduce them once.",
-        when="they run on the host, and DistributedDataParallel begins them",
-        applies=lambda data: data.on_host and data.parallel,
+        when="DistributedDataParallel begins them: on the host, or several times for each step",
+        applies=lambda data: data.parallel and (data.on_host or data.passes > 1),
         code="with model.no_sync(): loss.backward()  # all batches of a step but the last",
         proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",
     ),

@@ -31,6 +31,9 @@ class Costly(FindingData):
     operator: str
     ms: float
     of_ms: float
+    #: Whether it is of kernels of a GPU, and whether that is one of AMD.
+    on_device: bool = False
+    amd: bool = False
 
 
 class Form(NamedTuple):
@@ -149,7 +152,7 @@ def _of(form: str, text: str, code: str, proof: str) -> Remedy:
         text=text,
         code=code,
         when=next(known.what for known in FORMS if known.id == form) + " takes long",
-        applies=lambda data: data.form == form,
+        applies=lambda data: data.form == form and not data.on_device,
         proof=proof,
     )
 

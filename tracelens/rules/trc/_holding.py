@@ -109,6 +109,16 @@ REMEDIES = (
         "#create-tensors-directly-on-the-target-device",
     ),
     Remedy(
+        id="optimizer-on-device",
+        text="Where memory allows, keep the optimizer's state on the GPU: sharded over more ranks, "
+        "or in 8 bits. Else let it run less often, on the gradients of several batches, and copy "
+        "while the backward pass goes on (`overlap_comm` of DeepSpeed).",
+        code='{"zero_optimization": {"stage": 2, "overlap_comm": True}}  # no offload_optimizer',
+        when="an optimizer computes on the host, for a model on a GPU",
+        applies=lambda data: not data.on_cpu and data.work == Work.UPDATES,
+        proof="https://www.deepspeed.ai/docs/config-json/",
+    ),
+    Remedy(
         id="broadcast-buffers",
         text="DistributedDataParallel sends the buffers of rank 0 to all before each forward. "
         "Leave that out where ranks may keep statistics of their own, or where `SyncBatchNorm` "
@@ -196,6 +206,13 @@ REMEDIES = (
 )
 
 
+_DOING = {
+    Work.REPORTS: "It logs, shows or saves something.",
+    Work.PREPARES: "It prepares data.",
+    Work.UPDATES: "The optimizer computes there.",
+}
+
+
 def doing(data: Holding) -> str:
     """Say what can be known of what a line does."""
     if data.called == GARBAGE:
@@ -207,8 +224,7 @@ def doing(data: Holding) -> str:
             f"It runs beside the graphs of the compiled frame `{data.region}`, which ends a graph "
             "for it: a graph break, or `torch.compiler.disable`."
         )
-    if data.work == Work.REPORTS:
-        return "It logs, shows or saves something."
-    if data.work == Work.PREPARES:
-        return "It prepares data."
-    return "It waits there, for a lock, a file or another thread, or computes without torch."
+    return _DOING.get(
+        data.work,
+        "It waits there, for a lock, a file or another thread, or computes without torch.",
+    )

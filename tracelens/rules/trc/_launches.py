@@ -8,7 +8,16 @@ from tracelens.remedies import Remedy
 from tracelens.report import FindingData
 from tracelens.traces.measured import TraceHeader
 
-__all__ = ["REMEDIES", "Launches", "changed_in_place", "has_graphs", "norms_one_by_one"]
+__all__ = [
+    "REMEDIES",
+    "Launches",
+    "beside",
+    "changed_in_place",
+    "has_graphs",
+    "norms_one_by_one",
+    "recurrent_cells",
+    "sized",
+]
 
 #: Operators that take the norm of one tensor, and how many in a step are those of gradients.
 _NORMS = frozenset({"linalg_vector_norm", "norm"})
@@ -32,7 +41,7 @@ class Launches(FindingData):
     on_cpu: bool = False
     #: Single elements that are read, where that is most of what is called.
     reads: int = 0
-    #: On the CPU, results whose size depends on the data, in a loop.
+    #: Results whose size depends on the data: on the CPU, in a loop; on a GPU, per step.
     sizing: int = 0
     #: Results of many tensors that are read one by one, among other operators.
     stacked: int = 0
@@ -40,7 +49,7 @@ class Launches(FindingData):
     selected: int = 0
     #: On the CPU: products and convolutions of one sample, where nearly all are, in each step.
     singles: int = 0
-    #: On the CPU: backward passes of each step, where they are many.
+    #: Backward passes of each step, where they are many.
     passes: int = 0
     #: On the CPU: whether they are the steps of a recurrent module.
     recurrent: bool = False
@@ -48,11 +57,22 @@ class Launches(FindingData):
     norms: int = 0
     #: Whether the device has CUDA graphs.
     graphs: bool = True
+    #: Cells of recurrent modules that are called one by one.
+    cells: int = 0
     #: Operators that change one tensor in place, where most of what is launched are such.
     in_place: int = 0
 
 
 REMEDIES = (
+    Remedy(
+        id="recurrent",
+        text="Where a step needs nothing but the one before, give the whole sequence to the "
+        "module: for it cuDNN or MIOpen launches a few kernels.",
+        code="output, state = torch.nn.LSTM(width, width)(sequence)",
+        when="cells of a recurrent module are called one by one, on a GPU",
+        applies=lambda data: data.cells > 0,
+        proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.LSTM.html",
+    ),
     Remedy(
         id="norms",
         text="Take the norms of all gradients in a few calls: `clip_grad_norm_` does, unless it is "
@@ -144,7 +164,7 @@ REMEDIES = (
         text="Results whose size depends on the data (`x[mask]`, `nonzero()`) end a compiled "
         "graph each time. Compute all steps of the loop on whole tensors, or keep sizes as "
         "they are.",
-        when="a loop on the CPU selects by masks",
+        when="many results are as large as the data says",
         applies=lambda data: data.sizing > 0 and not data.reads,
         code="x = torch.where(mask, x, 0)",
         basis="untestable",
@@ -168,7 +188,9 @@ REMEDIES = (
         text="Launch them as one CUDA graph.",
         code='torch.compile(model, mode="reduce-overhead")',
         when="they run on a GPU",
-        applies=lambda data: data.graphs and not (data.on_cpu or data.in_place),
+        applies=lambda data: (
+            data.graphs and not (data.on_cpu or data.in_place or data.sizing or data.passes)
+        ),
         since="2.0",
         proof="https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",
     ),
@@ -201,6 +223,50 @@ def changed_in_place(
     rows = operators.within(source)
     changed = sum(row.count for row in rows if row.record.op in _IN_PLACE) - int(optimizing)
     return changed if changed >= MOST * launches > 0 else 0
+
+
+#: Operators whose result is as large as the data says; how many in a step are many, and among how
+#: many launches.
+SIZED = frozenset({"nonzero", "masked_select", "unique_dim", "_unique2"})
+MANY_SIZES = 10
+MAX_BETWEEN = 200
+
+
+def sized(operators: Table[Operator], source: str, steps: int, launches: float) -> int:
+    """Return how many results of a step are as large as the data says, where they are many."""
+    count = sum(row.count for row in operators.within(source) if row.record.op in SIZED)
+    each = count // max(1, steps)
+    return each if each >= MANY_SIZES and MAX_BETWEEN * count >= launches else 0
+
+
+#: Cells of recurrent modules, and part of what is launched that one of them brings at least.
+_CELLS = frozenset({"lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"})
+_FUSED = frozenset({"_thnn_fused_lstm_cell", "_thnn_fused_gru_cell"})
+EACH_CELL = 10
+
+
+def recurrent_cells(operators: Table[Operator], source: str, launches: float) -> int:
+    """Return how many cells of recurrent modules are called, where they are much of the launches.
+
+    A cell launches two products and itself, and in the backward pass as much again.
+    """
+    rows = list(operators.within(source))
+    cells = max(
+        sum(row.count for row in rows if row.record.op in names) for names in (_CELLS, _FUSED)
+    )
+    return cells if EACH_CELL * cells >= launches > 0 else 0
+
+
+def beside(data: Launches) -> str:
+    """Say what of the launches is known, where that has advice of its own."""
+    told = ""
+    if data.passes:
+        told += f" {data.passes:,} backward passes run in each step, one after the other."
+    if data.sizing:
+        told += f" {data.sizing:,} times it is asked how large a result is (`x[mask]`)."
+    if data.cells:
+        told += f" {data.cells:,} cells of recurrent modules are called."
+    return told
 
 
 def has_graphs(headers: Table[TraceHeader], source: str) -> bool:

@@ -10,6 +10,7 @@ from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.chrome_trace import BackwardNode, Operator, PythonFunction
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.rules import Rule
+from tracelens.rules.trc._device_remedies import REMEDIES_ON_DEVICE
 from tracelens.rules.trc._forms import (
     FORMS,
     REMEDIES,
@@ -20,10 +21,13 @@ from tracelens.rules.trc._forms import (
     one_hot_products,
 )
 from tracelens.rules.trc._lines import holding, told
-from tracelens.traces.measured import KernelWork, SelfTime, Step, Window
+from tracelens.rules.trc._on_device import Launched, launched
+from tracelens.traces.form_rows import LaunchedIn
+from tracelens.traces.measured import KernelWork, SelfTime, Step, TraceHeader, Window
+from tracelens.traces.rows import KernelTime, Timeline
 from tracelens.traces.runs import COMPILING, Run, runs
 from tracelens.traces.span_rows import Recomputed
-from tracelens.traces.views import where_of
+from tracelens.traces.views import COMPUTING, View, computing, views, where_of
 from tracelens.words import length, percent, plural
 
 __all__ = ["CostlyForm"]
@@ -63,7 +67,7 @@ class CostlyForm(Rule):
     Checkpointing computes in the backward pass what the forward pass has computed before.
 
     ## What it looks like
-    An operator of the CPU with much of the time:
+    An operator of the CPU with much of the time, or kernels of a GPU with such a name:
 
         {"ph": "X", "cat": "cpu_op", "name": "aten::_linalg_svd", "ts": 100.0, "dur": 41000.0, "pid": 1, "tid": 1}
 
@@ -71,8 +75,8 @@ class CostlyForm(Rule):
 
     ## When it is harmless
     Where all of the result is needed: every place of a sorted list, the inverse itself; and where
-    memory does not suffice without checkpoints. Below a fifth of the trace the rule keeps quiet.
-    Programs on the CPU are looked at.
+    memory does not suffice without checkpoints. Below a fifth of the trace, or on a GPU of the time
+    in which it computes, the rule keeps quiet.
 
     ## What to do
     Use the cheaper form, where it gives what the program needs.
@@ -90,7 +94,7 @@ class CostlyForm(Rule):
     severity = Severity.INFO
     unconfirmable = IN_THE_PROGRAM
     Data = Costly
-    remedies = REMEDIES
+    remedies = (*REMEDIES, *REMEDIES_ON_DEVICE)
 
     def check(
         self,
@@ -103,8 +107,20 @@ class CostlyForm(Rule):
         frames: Table[PythonFunction],
         own: Table[SelfTime],
         works: Table[KernelWork],
+        timelines: Table[Timeline],
+        kernels: Table[KernelTime],
+        inside: Table[LaunchedIn],
+        headers: Table[TraceHeader],
     ) -> Iterator[Finding]:
-        """Yield one finding per form that takes much of a trace of the CPU."""
+        """Yield one finding per form that takes much of a trace of the CPU, or of a GPU."""
+        for view in views(windows, steps, timelines):
+            shown = list(kernels.within(view.source))
+            ran = [row.record for row in inside.within(view.source)]
+            took = computing(timelines, view.source)
+            asked = {str(row.record) for row in operators.within(view.source)}
+            for each in launched([row.record for row in shown], ran, asked, took):
+                amd = _of_amd(headers, view.source)
+                yield self._launched(view, each, shown, took, amd=amd)
         for run in runs(windows, steps):
             whole, source = run.window.record, run.window.first.input
             compiles = (whole.compile_ms or 0.0) > COMPILING * whole.ms
@@ -163,6 +179,43 @@ class CostlyForm(Rule):
             data=data,
         )
 
+    def _launched(
+        self,
+        view: View,
+        each: Launched,
+        kernels: list[Seen[KernelTime]],
+        whole: float,
+        *,
+        amd: bool,
+    ) -> Finding:
+        form, ms = each.form, min(each.ms, whole)
+        names = ", ".join(f"`{name}`" for name in each.names[:MAX_QUOTED])
+        mine = [row for row in kernels if form.kernels.search(row.record.full_name)]
+        mine.sort(key=lambda row: -row.record.sum_ms)
+        data = Costly(
+            form=form.id,
+            operator=next(iter(each.names), ""),
+            ms=ms,
+            of_ms=whole,
+            on_device=True,
+            amd=amd,
+        )
+        return self.finding(
+            form.id,
+            title=f"{form.what} takes {percent(ms / whole)} of {COMPUTING}",
+            message=f"{names}: {plural(each.n, 'kernel')}, {length(ms)} of {length(whole)}.",
+            confidence=Confidence.MEDIUM,
+            count=each.n,
+            evidence=[
+                row.quote(f"{row.record.n} times, {length(row.record.sum_ms)} in all")
+                for row in mine[:MAX_QUOTED]
+            ]
+            or [view.quote(f"{length(ms)} in {names}")],
+            cost=Cost(ms=ms, share=ms / whole, basis="upper_bound", of=COMPUTING),
+            advice=self.advise(data),
+            data=data,
+        )
+
     def _shaped(self, run: Run, form: str, rows: list[Seen[KernelWork]]) -> Finding:
         """Tell of operators that are known by what they work on."""
         whole, n = run.window.record.ms, sum(row.record.count for row in rows)
@@ -205,6 +258,10 @@ class CostlyForm(Rule):
 
 def _of_whole_numbers(work: KernelWork) -> bool:
     return work.kind == "product" and work.dtype in WHOLE_NUMBERS
+
+
+def _of_amd(headers: Table[TraceHeader], source: str) -> bool:
+    return any("AMD" in name for row in headers.within(source) for name in row.record.devices)
 
 
 def _taken(row: Seen[Operator] | Seen[BackwardNode], alone: dict[str, float]) -> float:

@@ -10,8 +10,11 @@ from tracelens.logs.chrome_trace import Operator, OptimizerCall
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.traces.form_rows import LaunchedIn
 from tracelens.traces.measured import Step, Window
+from tracelens.traces.rows import KernelTime, Timeline
 from tracelens.traces.runs import runs
+from tracelens.traces.views import COMPUTING, computing
 from tracelens.words import length, percent
 
 __all__ = ["DenseEmbeddingGradient"]
@@ -21,6 +24,8 @@ DENSE = frozenset({"embedding_dense_backward", "_embedding_bag_dense_backward"})
 #: What they take of the time, at least, and what they and the optimizer take together.
 MIN_DENSE = 0.02
 MIN_SHARE = 0.6
+#: An optimizer reads and writes a table with its moments: so many times what clearing it takes.
+WALKS = 20.0
 
 
 class Dense(FindingData):
@@ -46,8 +51,8 @@ class DenseEmbeddingGradient(Rule):
 
     ## When it is harmless
     For small tables, and where most rows occur in each batch: below 2 % of the time for the
-    gradient, or three fifths with the optimizer, the rule keeps quiet. On a GPU too: tables that are
-    tied to the last layer get a dense gradient anyway, and a fused optimizer walks them with the rest.
+    gradient, or three fifths with the optimizer, the rule keeps quiet; on a GPU it does so as well
+    where the optimizer takes more than the tables explain: twenty times what clearing them takes.
 
     ## What to do
     ``sparse=True`` in the embedding, and an optimizer that takes sparse gradients for its weights:
@@ -100,19 +105,31 @@ class DenseEmbeddingGradient(Rule):
         *,
         steps: Table[Step],
         calls: Table[OptimizerCall],
+        timelines: Table[Timeline],
+        kernels: Table[KernelTime],
+        inside: Table[LaunchedIn],
     ) -> Iterator[Finding]:
-        """Yield one finding per trace on the CPU that spends much on such gradients."""
+        """Yield one finding per trace that spends much on such gradients."""
         for run in runs(windows, steps):
             source = run.window.first.input
             mine = list(operators.within(source))
             rows = [row for row in mine if row.record.op in DENSE]
-            whole = run.window.record.ms
+            whole, of = run.window.record.ms, "the trace"
             gradient = sum(row.ms for row in rows)
             optimizer = run.window.record.optimizer_ms or 0.0
-            if run.on_device or gradient < MIN_DENSE * whole or whole <= 0:
+            if run.on_device:
+                whole, of = computing(timelines, source), COMPUTING
+                known = [row.record for row in inside.within(source)]
+                names = {f"aten::{name}" for name in DENSE}
+                gradient = sum(row.device_ms for row in known if row.operator in names)
+                ran = [row.record for row in kernels.within(source)]
+                optimizer = sum(row.sum_ms for row in ran if row.kind == "optimizer")
+            if gradient < MIN_DENSE * whole or whole <= 0:
+                continue
+            if run.on_device and optimizer > WALKS * gradient:
                 continue
             if gradient + optimizer >= MIN_SHARE * whole:
-                names = [
+                names_of = [
                     row.record.optimizer
                     for row in calls.within(source)
                     if row.record.call == "step"
@@ -121,18 +138,18 @@ class DenseEmbeddingGradient(Rule):
                     gradient_ms=gradient,
                     optimizer_ms=optimizer,
                     of_ms=whole,
-                    optimizers=tuple(dict.fromkeys(names)),
+                    optimizers=tuple(dict.fromkeys(names_of)),
                     fused=any(row.record.op.startswith("_fused_") for row in mine),
                 )
-                yield self._finding(rows, data)
+                yield self._finding(rows, data, of)
 
-    def _finding(self, rows: list[Seen[Operator]], data: Dense) -> Finding:
+    def _finding(self, rows: list[Seen[Operator]], data: Dense, of: str) -> Finding:
         both = data.gradient_ms + data.optimizer_ms
         share = min(1.0, both / data.of_ms)
         n = sum(row.count for row in rows)
         return self.finding(
             *data.optimizers,
-            title=f"dense gradients of embeddings take {percent(share)} of the trace",
+            title=f"dense gradients of embeddings take {percent(share)} of {of}",
             message=(
                 f"{n} gradients of whole embedding tables take {length(data.gradient_ms)}, and the "
                 f"optimizer, which walks the tables, {length(data.optimizer_ms)} of "
@@ -141,7 +158,7 @@ class DenseEmbeddingGradient(Rule):
             confidence=Confidence.MEDIUM,
             count=n,
             evidence=[row.quote(f"{row.count} calls, {length(row.ms)} in all") for row in rows],
-            cost=Cost(ms=both, share=share, basis="upper_bound", of="the trace"),
+            cost=Cost(ms=both, share=share, basis="upper_bound", of=of),
             advice=self.advise(data),
             data=data,
         )

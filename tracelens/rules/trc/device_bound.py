@@ -9,7 +9,7 @@ from tracelens.evidence import Seen, Table
 from tracelens.logs.chrome_trace import BackwardNode, Operator, PythonFunction
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
-from tracelens.rules.trc._cheaper import cheaper_kernel, depthwise, made_dense, of_one_row
+from tracelens.rules.trc._cheaper import depthwise, made_dense, of_one_row
 from tracelens.rules.trc._launches import norms_one_by_one
 from tracelens.rules.trc._lines import MAX_SHARE, busiest, told
 from tracelens.rules.trc._small import MANY_READS, ONE_ELEMENT, small_operators
@@ -52,8 +52,6 @@ MIN_IDLE_MS = 2.0
 MIN_OPTIMIZER = 0.5
 #: Share of the critical path from which on the host is what a busy device waits for.
 MIN_HELD = 0.5
-#: Kernels that add rows or elements to places that an index gives.
-_ADDS, _PLACES = "ReduceAdd", ("scatter", "index")
 TO_DENSE = "aten::to_dense"
 #: What limits kernels of a kind, as a rule.
 REGIMES = {
@@ -368,16 +366,7 @@ def _largest(kernels: list[Seen[KernelTime]]) -> str:
     row = max(rows, key=lambda row: row.sum_ms, default=None)
     if row is None or (row.share or 0.0) < MIN_ALONE_ON_GPU:
         return ""
-    adds = (
-        "; it adds to places that others add to (atomics): rows that are sorted by place once can "
-        "be summed segment by segment"
-        if _ADDS in row.full_name and any(word in row.full_name for word in _PLACES)
-        else ""
-    )
-    times = plural(row.n, "run")
-    cheaper = cheaper_kernel(row.full_name)
-    other = f": {cheaper}" if cheaper else ""
-    return f"; `{row.name}` alone takes {percent(row.share or 0.0)}, in {times}{adds}{other}"
+    return f"; `{row.name}` alone takes {percent(row.share or 0.0)}, in {plural(row.n, 'run')}"
 
 
 def _moving(view: View) -> str:

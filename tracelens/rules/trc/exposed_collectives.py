@@ -74,6 +74,7 @@ class _Shown(NamedTuple):
     #: Whether DistributedDataParallel begins them; None where the trace holds no operators.
     parallel: bool | None
     infers: bool
+    passes: Passes
 
 
 class ExposedCollectives(Rule):
@@ -137,14 +138,16 @@ class ExposedCollectives(Rule):
         for window in windows:
             source = window.first.input
             header = next((h.record for h in headers.within(source)), TraceHeader())
+            trained = Trained(wrappers, optimizers, nodes, operators)
             if not window.record.kernels:
                 rows = [s for s in spans.within(source) if s.record.communicator in HOST]
-                trained = Trained(wrappers, optimizers, nodes, operators)
                 passes = passes_of(rows, trained, source)
                 whole = not missing([row.record for row in headers])
                 yield from self._on_host(window, rows, header, passes, alone=not whole)
             shown = [k for k in kernels.within(source) if k.record.is_collective]
             kinds = [row.record for row in exposed.within(source)]
+            rows = [s for s in spans.within(source) if s.record.communicator not in HOST]
+            passes = passes_of(rows, trained, source)
             norms = sum(row.count for row in operators.within(source) if row.record.op in _NORMS)
             called = [row.record for row in operators.within(source)]
             tables = any(record.op in _TABLES or record.namespace == "fbgemm" for record in called)
@@ -160,7 +163,7 @@ class ExposedCollectives(Rule):
                     mine = [p.record for p in known if p.record.device == device.record.device]
                     yield self._finding(
                         device.record,
-                        _Shown(shown, kinds, header, mine, norms, tables, parallel, infers),
+                        _Shown(shown, kinds, header, mine, norms, tables, parallel, infers, passes),
                     )
 
     def _printed(self, row: Seen[PrintedProfile]) -> Iterator[Finding]:
@@ -253,7 +256,7 @@ class ExposedCollectives(Rule):
         )
 
     def _finding(self, device: DeviceBusy, shown: _Shown) -> Finding:
-        kernels, kinds, header, paths, norms, tables, parallel, infers = shown
+        kernels, kinds, header, paths, norms, tables, parallel, infers, passes = shown
         rows = sorted(kernels, key=lambda kernel: -kernel.ms)
         rank = f"rank {header.rank}" if header.rank is not None else f"device {device.device}"
         share = _share(device)
@@ -282,17 +285,20 @@ class ExposedCollectives(Rule):
             parallel=parallel is True,
             unseen=parallel is None,
             infers=infers,
+            passes=passes.each_step if passes.each_step > 1 else 0,
         )
         told = ", ".join(
             f"`{kind.name}` {length(kind.exposed_ms)}" for kind in longest_alone(kinds)[:MAX_TOLD]
         )
         return self.finding(
             "collectives",
-            title=f"collectives run alone for {percent(share)} of the time on {rank}",
+            title=_times(data)
+            + f"collectives run alone for {percent(share)} of the time on {rank}",
             message=(
                 f"Collectives take {length(device.collective_ms)}; for "
                 f"{length(device.exposed_ms)} of that nothing else runs on the device"
-                f"{': ' if told else ''}{told}.{_sized(data, kinds)}{path}{_world(header)} "
+                f"{': ' if told else ''}{told}.{_sized(data, kinds)}"
+                f"{often(passes, 0, 0.0)}{path}{_world(header)} "
                 "A slower rank would look the same on this one."
             ),
             confidence=Confidence.MEDIUM,

@@ -11,13 +11,13 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
-from tracelens.rules.trc._launches import has_graphs
+from tracelens.rules.trc._launches import has_graphs, sized
 from tracelens.traces.measured import Step, TraceHeader, Window
 from tracelens.traces.ranks import RankTime
-from tracelens.traces.rows import HeldBy, Timeline
+from tracelens.traces.rows import HeldBy, SyncTime, Timeline
 from tracelens.traces.runs import IDLE
 from tracelens.traces.stragglers import late
-from tracelens.traces.views import CAUSES, View, stories, views
+from tracelens.traces.views import CAUSES, View, stories, views, where_of
 from tracelens.words import length, percent, share_of
 
 __all__ = ["GpuIdle"]
@@ -66,6 +66,8 @@ class Idle(FindingData):
     computing: tuple[str, ...] = ()
     #: Whether the device has CUDA graphs.
     graphs: bool = True
+    #: Results per step that are as large as the data says, where they are many.
+    sizing: int = 0
 
 
 def _unseen(data: Idle) -> bool:
@@ -117,6 +119,17 @@ class GpuIdle(Rule):
     Data = Idle
     remedies = (
         Remedy(
+            id="sizes",
+            text="A result whose size depends on the data (`x[mask]`, `nonzero()`) waits for that "
+            "size: the host cannot get ahead, and no CUDA graph can hold it. Keep sizes as they "
+            "are, or find all of them with one wait.",
+            code="x = torch.where(mask, x, 0)",
+            when="the host is late, and asks for many sizes",
+            applies=lambda data: data.sizing > 0 and not data.computing,
+            basis="untestable",
+            proof="it depends on what is selected",
+        ),
+        Remedy(
             id="graph",
             text="Launch the step as one CUDA graph.",
             code='torch.compile(model, mode="reduce-overhead")',
@@ -125,7 +138,7 @@ class GpuIdle(Rule):
                 data.graphs
                 and data.late_ms >= MOST * data.idle_ms
                 and not _unseen(data)
-                and not data.computing
+                and not (data.computing or data.sizing)
             ),
             since="2.0",
             proof="https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",
@@ -169,6 +182,7 @@ class GpuIdle(Rule):
         operators: Table[Operator],
         calls: Table[RuntimeCall],
         headers: Table[TraceHeader],
+        places: Table[SyncTime],
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose device is idle."""
         straggler = late(list(ranks))
@@ -186,7 +200,11 @@ class GpuIdle(Rule):
                 alone = own and waited >= MOST * view.idle_ms
                 doing = _computing(view, operators, calls)
                 graphs = has_graphs(headers, view.source)
-                yield self._finding(view, doing, awaited=alone, graphs=graphs)
+                count = len(view.run.all_steps)
+                sizing = sized(operators, view.source, count, view.run.window.record.launches)
+                behind = view.late_ms >= MOST * view.idle_ms
+                asks = (sizing if behind else 0), _asking(places, view.source)
+                yield self._finding(view, doing, asks, awaited=alone, graphs=graphs)
 
     def follows(self, finding: Finding) -> Iterable[Story]:
         """It follows from whatever explains most of the idle time."""
@@ -196,7 +214,13 @@ class GpuIdle(Rule):
         return stories(["capture", "memory", "waits", *held, *awaited], finding)
 
     def _finding(
-        self, view: View, computing: list[Seen[Operator]], *, awaited: bool, graphs: bool
+        self,
+        view: View,
+        computing: list[Seen[Operator]],
+        asks: tuple[int, str],
+        *,
+        awaited: bool,
+        graphs: bool,
     ) -> Finding:
         whole, idle = view.window_ms, view.idle_ms
         told = "; ".join(
@@ -222,9 +246,11 @@ class GpuIdle(Rule):
             awaited=awaited,
             computing=tuple(str(row.record) for row in computing),
             graphs=graphs,
+            sizing=asks[0],
         )
         least = "at least " if bound else ""
-        doing = _seen(data) or _longest(view) or _named(computing)
+        where = where_of(asks[1]) if data.sizing and asks[1] else None
+        doing = _seen(data) or _sizes(data, view) or _longest(view) or _named(computing)
         return self.finding(
             "idle",
             title=f"the GPU is idle for {least}{percent(idle / whole)} of {view.of}",
@@ -235,6 +261,7 @@ class GpuIdle(Rule):
             ),
             severity=Severity.WARNING if data.kernels >= MIN_KERNELS else Severity.INFO,
             harmless=_told_elsewhere(data),
+            where=where,
             confidence=Confidence.HIGH if view.known or view.n > 1 else Confidence.MEDIUM,
             count=view.n,
             evidence=[
@@ -244,6 +271,24 @@ class GpuIdle(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _asking(places: Table[SyncTime], source: str) -> str:
+    """Return the line of the program that waits most often."""
+    rows = [row.record for row in places.within(source) if row.record.user_frame]
+    most = max(rows, key=lambda row: row.count, default=None)
+    return most.user_frame if most is not None else ""
+
+
+def _sizes(data: Idle, view: View) -> str:
+    """Say that the host asks for sizes, where that is often."""
+    if not data.sizing:
+        return ""
+    per = "in each step" if view.in_steps else "in the trace"
+    return (
+        f" The host asks {data.sizing:,} times {per} how large a result is (`x[mask]`, "
+        "`nonzero()`), and cannot get ahead of the GPU."
+    )
 
 
 def _computing(

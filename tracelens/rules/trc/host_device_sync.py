@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.logs.chrome_trace import Operator, RuntimeCall
+from tracelens.logs.chrome_trace import BackwardNode, Operator, RuntimeCall
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
@@ -39,6 +39,11 @@ READERS = frozenset(
 SIZED = READERS - {"_local_scalar_dense", "is_nonzero"}
 #: Results that are read per step from which on they are read one by one.
 ONE_BY_ONE = 10
+#: What asks of a tensor whether anything in it is so, as ``detect_anomaly`` does.
+ANY = "_is_any_true"
+#: Share of the time for which the host waits, and the device is idle at other times, from which on
+#: many waits are told: without them the host would be ahead by as much.
+MIN_LOST = 0.1
 
 
 class Waiting(FindingData):
@@ -59,6 +64,8 @@ class Waiting(FindingData):
     reads: float = 0.0
     #: Share of the idle time that comes after waits, where they are many and what follows is short.
     of_idle: float = 0.0
+    #: Whether each node of the backward pass is looked at for NaN.
+    anomaly: bool = False
 
 
 class HostDeviceSync(Rule):
@@ -97,11 +104,20 @@ class HostDeviceSync(Rule):
     Data = Waiting
     remedies = (
         Remedy(
+            id="anomaly",
+            text="`detect_anomaly` looks at what each node of the backward pass returns, and waits "
+            "for the answer: switch it off, but to look for where NaN comes from.",
+            code="torch.autograd.set_detect_anomaly(False)",
+            when="each node of the backward pass is looked at for NaN",
+            applies=lambda data: data.anomaly,
+            proof="https://docs.pytorch.org/docs/stable/autograd.html#anomaly-detection",
+        ),
+        Remedy(
             id="find",
             text="Find the lines.",
             code='torch.cuda.set_sync_debug_mode("warn")',
             when="the trace has no stacks",
-            applies=lambda data: not data.frames,
+            applies=lambda data: not data.frames and not data.anomaly,
             proof="https://docs.pytorch.org/docs/stable/generated/torch.cuda.set_sync_debug_mode.html",
         ),
         Remedy(
@@ -129,7 +145,9 @@ class HostDeviceSync(Rule):
             text="Stack the results of a step, and read them at once.",
             code="values = torch.stack(results).tolist()",
             when="many results are read in a step",
-            applies=lambda data: data.after == "reads" and data.reads >= ONE_BY_ONE,
+            applies=lambda data: (
+                data.after == "reads" and data.reads >= ONE_BY_ONE and not data.anomaly
+            ),
             proof="https://docs.pytorch.org/docs/stable/generated/torch.Tensor.tolist.html",
         ),
         Remedy(
@@ -158,7 +176,9 @@ class HostDeviceSync(Rule):
             code="if step % 100 == 0: print(loss.item())",
             when="results are read, or the trace does not say what waits",
             applies=lambda data: (
-                not data.copies_wait and data.after not in {"sizes", "events", "calls"}
+                not data.copies_wait
+                and not data.anomaly
+                and data.after not in {"sizes", "events", "calls"}
             ),
             proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
         ),
@@ -186,13 +206,16 @@ class HostDeviceSync(Rule):
         places: Table[SyncTime],
         timelines: Table[Timeline],
         copies: Table[CopyTime],
+        nodes: Table[BackwardNode],
     ) -> Iterator[Finding]:
-        """Yield one finding per trace whose device is idle after waits."""
+        """Yield one finding per trace whose device is idle after waits, or because of them."""
         for run in runs(windows, steps):
             idle = run.total("idle_after_wait_ms")
             whole = run.idle * run.ms
+            source = run.window.first.input
+            lost = _lost(run, operators)
+            idle = max(idle, lost)
             if run.on_device and idle >= max(MIN_SHARE * run.ms, MIN_OF_IDLE * whole, MIN_MS):
-                source = run.window.first.input
                 waits = [row for row in calls.within(source) if row.record.synchronizes]
                 readers = [row for row in operators.within(source) if row.record.op in READERS]
                 found = [row.record for row in places.within(source)]
@@ -207,17 +230,23 @@ class HostDeviceSync(Rule):
                     if row.record.direction == "HtoD" and row.record.pinned is False
                 )
                 both = waits, readers
-                yield self._finding(run, (idle, sum(starts)), both, found, pageable)
+                checks = sum(r.count for r in operators.within(source) if r.record.op == ANY)
+                run_back = sum(r.count for r in nodes.within(source) if r.record.evaluated)
+                looks = 2 * checks >= run_back > 0
+                times = idle, sum(starts), lost
+                yield self._finding(run, times, both, found, pageable, anomaly=looks)
 
     def _finding(
         self,
         run: Run,
-        idles: tuple[float, float],
+        idles: tuple[float, float, float],
         calls: tuple[list[Seen[RuntimeCall]], list[Seen[Operator]]],
         places: list[SyncTime],
         pageable: int,
+        *,
+        anomaly: bool,
     ) -> Finding:
-        (idle, start), (waits, readers) = idles, calls
+        (idle, start, lost), (waits, readers) = idles, calls
         n = run.total("waits") / run.n
         per = "per step" if run.steps else "in the trace"
         several = n >= SEVERAL
@@ -236,8 +265,12 @@ class HostDeviceSync(Rule):
             frames=tuple(frames),
             after=after,
             reads=read / max(1, run.n),
+            anomaly=anomaly,
             of_idle=round(share_of(idle, run.idle * run.ms), 6) if _many(run, idle) else 0.0,
         )
+        after_ms = run.total("idle_after_wait_ms")
+        loses = " Each time it has to get ahead of the GPU again." if lost == idle else ""
+        what += " After each node of the backward pass it asks for NaN." if anomaly else ""
         lines = f" Most idle time follows `{frames[0]}`." if frames else ""
         if after in {"events", "calls"} and not frames:
             lines = f" Most idle time follows `{places[0].call}`."
@@ -247,8 +280,7 @@ class HostDeviceSync(Rule):
             message=(
                 f"The program waits {_times(n)} times {per}, "
                 f"{length(run.total('wait_ms') / run.n)} in all; after that the GPU has nothing "
-                f"to do for {length(idle / run.n)}.{what}"
-                f"{lines}"
+                f"to do for {length(after_ms / run.n)}.{loses}{what}{lines}"
             ),
             severity=Severity.WARNING if several and run.steps else Severity.INFO,
             confidence=Confidence.HIGH if several and run.steps else Confidence.MEDIUM,
@@ -262,6 +294,20 @@ class HostDeviceSync(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _lost(run: Run, operators: Table[Operator]) -> float:
+    """Return how much of the idle time many waits bring: what the host loses in them, at most.
+
+    Before it waits, the host is ahead of the device; afterwards it has to catch up. Waits for sizes
+    or results alone are looked at, in steps of which they are many.
+    """
+    read = (row for row in operators.within(run.window.first.input) if row.record.op in READERS)
+    most = max((row.count for row in read), default=0)
+    if not run.steps or most < ONE_BY_ONE * len(run.all_steps):
+        return 0.0
+    lost = min(run.total("wait_ms"), run.idle * run.ms)
+    return lost if lost >= MIN_LOST * run.ms else 0.0
 
 
 def _times(n: float) -> str:

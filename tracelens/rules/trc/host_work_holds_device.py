@@ -309,6 +309,8 @@ class HostWorkHoldsDevice(Rule):
     ) -> Finding:
         (frame, operator), (ms, gaps, results) = place, times
         late = max(view.late_ms, ms)
+        computes = ms >= MIN_OPERATOR_MS * gaps  # to launch takes less
+        work = _work(frame, longest.operator if computes else "", longest.frame)
         data = Holding(
             frame=frame,
             operator=operator,
@@ -316,7 +318,7 @@ class HostWorkHoldsDevice(Rule):
             gaps=gaps,
             of_ms=view.window_ms,
             of_late=ms / late,
-            work=_work(frame, longest.operator, longest.frame),
+            work=work,
             called=longest.called if longest.called in {GARBAGE, *WAITS} else "",
             results=results,
         )
@@ -324,6 +326,8 @@ class HostWorkHoldsDevice(Rule):
         share = ms / view.window_ms
         where = where_of(frame) if frame else None
         name = f"`{where.function}`" if where is not None else f"`{frame or operator}`"
+        if work == Work.UPDATES:
+            name = f"the optimizer on the host ({name})"
         bound = " Less what the profiler can have added." if view.bound_ms >= 0.01 * ms else ""
         return self.finding(
             where.function if where is not None else operator,
@@ -374,7 +378,8 @@ def _work(name: str, operator: str, inner: str) -> Work:
     """Return what a line of the program does, by its own name or that of what it calls longest."""
     own = work_of(name, operator)
     called = work_of(inner, "")
-    return called if own == Work.OWN and called in {Work.REPORTS, Work.PREPARES} else own
+    known = {Work.REPORTS, Work.PREPARES, Work.UPDATES}
+    return called if own == Work.OWN and called in known else own
 
 
 def _place(row: HeldBy) -> tuple[str, str] | None:

@@ -13,9 +13,12 @@ from tracelens.rules import Rule
 from tracelens.rules.trc._launches import (
     REMEDIES,
     Launches,
+    beside,
     changed_in_place,
     has_graphs,
     norms_one_by_one,
+    recurrent_cells,
+    sized,
 )
 from tracelens.rules.trc._lines import busiest, told
 from tracelens.rules.trc._small import (
@@ -143,6 +146,9 @@ class LaunchBound(Rule):
                     compiled=bool(run.total("compiled_ms")),
                     norms=norms,
                     graphs=graphs,
+                    sizing=sized(operators, view.source, len(run.all_steps), launches),
+                    passes=_passes(run, operators, nodes, optimizers),
+                    cells=recurrent_cells(operators, view.source, run.window.record.launches),
                     in_place=changed_in_place(
                         operators,
                         view.source,
@@ -178,8 +184,8 @@ class LaunchBound(Rule):
         if small is None:
             return
         reading = min(small.left_ms, small.reading_ms())
-        many = small.read >= MANY_READS and reading >= MIN_READING * whole.ms
-        if small.much or many:
+        reads = small.read >= MANY_READS and reading >= MIN_READING * whole.ms
+        if small.much or reads:
             line = busiest(frames, source, whole.ms)
             yield self._small(whole, small, rows, line, one=one, passes=passes)
 
@@ -329,6 +335,7 @@ class LaunchBound(Rule):
         busy = view.total("busy_ms")
         per = "per step" if view.in_steps else "in the trace"
         norms = f" {data.norms} of them per step take the norm of one tensor." if data.norms else ""
+        norms += beside(data)
         place = f" {told(line, run.window.record.ms)}." if line is not None else ""
         shortest = sorted(kernels, key=lambda row: -row.record.n)[:1]
         return self.finding(

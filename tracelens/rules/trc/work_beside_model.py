@@ -7,17 +7,18 @@ from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.logs.chrome_trace import PythonFunction
+from tracelens.logs.chrome_trace import BackwardNode, PythonFunction
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
+from tracelens.traces.form_rows import LaunchedIn
 from tracelens.traces.host_work import Work, work_of
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.own_frames import mine
-from tracelens.traces.rows import BetweenOperators
+from tracelens.traces.rows import BetweenOperators, Timeline
 from tracelens.traces.runs import COMPILING, Run, runs
-from tracelens.traces.views import beside, stories, where_of
+from tracelens.traces.views import COMPUTING, beside, computing, stories, where_of
 from tracelens.words import length, percent, plural
 
 __all__ = ["WorkBesideModel"]
@@ -56,6 +57,8 @@ class Beside(FindingData):
     calls: int
     #: Whether it is called for each sample.
     single: bool
+    #: Whether it computes the model to see how good it is.
+    validates: bool = False
 
 
 class WorkBesideModel(Rule):
@@ -74,11 +77,12 @@ class WorkBesideModel(Rule):
     ## When it is harmless
     Where it is what the program is for, or happens in few steps. The name of the function tells what
     it does. Below a fifth of the trace it is not named; functions that compute without operators are
-    TRC024's, and the ``DataLoader`` is TRC013's. Programs on the CPU, recorded with stacks, are
-    looked at.
+    TRC024's, and the ``DataLoader`` is TRC013's. Recordings with stacks are looked at: of programs
+    on the CPU and, for validation in the steps of training, of those on a GPU.
 
     ## What to do
-    Prepare data in the workers of the ``DataLoader``, whole batches at once; report every N steps.
+    Prepare data in the workers of the ``DataLoader``, whole batches at once; report, and validate,
+    every N steps.
 
     ## How a live run confirms it
     The program runs without it. Confirmed when a step gets shorter by as much.
@@ -93,6 +97,15 @@ class WorkBesideModel(Rule):
     unconfirmable = IN_THE_PROGRAM
     Data = Beside
     remedies = (
+        Remedy(
+            id="validate-rarely",
+            text="Validate after an epoch, or every N steps; and on part of the data in between.",
+            code="if step % 1000 == 0: validate()",
+            when="the model is validated in the steps of training",
+            applies=lambda data: data.validates,
+            basis="untestable",
+            proof="it depends on the program",
+        ),
         Remedy(
             id="batch",
             text="Prepare a whole batch at once, not each of its samples: operators take tensors "
@@ -141,10 +154,19 @@ class WorkBesideModel(Rule):
         steps: Table[Step],
         frames: Table[PythonFunction],
         between: Table[BetweenOperators],
+        nodes: Table[BackwardNode],
+        inside: Table[LaunchedIn],
+        timelines: Table[Timeline],
     ) -> Iterator[Finding]:
-        """Yield one finding per trace of the CPU, for the function with most of the time."""
+        """Yield one finding per trace of the CPU, for the function with most of the time.
+
+        And for validation in the steps of training on a GPU.
+        """
         for run in runs(windows, steps):
             whole, source = run.window.record, run.window.first.input
+            if len(nodes.within(source)) and run.on_device:
+                ran = list(inside.within(source))
+                yield from self._validates(run, list(frames.within(source)), ran, timelines)
             compiles = (whole.compile_ms or 0.0) > COMPILING * whole.ms
             if run.on_device or whole.launches or whole.unread or compiles:
                 continue
@@ -166,6 +188,53 @@ class WorkBesideModel(Rule):
     def causes(self, finding: Finding) -> Iterable[Story]:
         """What its function does without operators is part of it."""
         return stories([beside(finding)], finding)
+
+    def _validates(
+        self,
+        run: Run,
+        frames: list[Seen[PythonFunction]],
+        inside: list[Seen[LaunchedIn]],
+        timelines: Table[Timeline],
+    ) -> Iterator[Finding]:
+        """Yield that a GPU validates the model while it is trained, at least every second step."""
+        whole = computing(timelines, run.window.first.input)
+        took = {row.record.operator: row.record.device_ms for row in inside}
+        rows = [
+            row
+            for row in frames
+            if took.get(str(row.record), 0.0) >= max(MIN_MS, MIN_SHARE * whole)
+            and 2 * row.count >= max(2, len(run.all_steps))
+            and mine([str(row.record)])
+        ]
+        row = max(rows, key=lambda row: took[str(row.record)], default=None)
+        if row is None:
+            return
+        name, ms = row.record.function, min(whole, took[str(row.record)])
+        times, share = plural(row.count, "call"), ms / whole
+        data = Beside(
+            function=name,
+            work=Work.OWN,
+            ms=ms,
+            of_ms=whole,
+            calls=row.count,
+            single=False,
+            validates=True,
+        )
+        yield self.finding(
+            name,
+            title=f"`{name}`, in steps of training, takes {percent(share)} of {COMPUTING}",
+            message=(
+                f"What {times} of `{name}`, {row.record.file}, line {row.record.line}, launch "
+                f"takes {length(ms)} of {length(whole)}: validation is part of the steps."
+            ),
+            where=where_of(str(row.record)),
+            confidence=Confidence.MEDIUM,
+            count=row.count,
+            evidence=[row.quote(f"{times}, {length(row.ms)} of the host")],
+            cost=Cost(ms=ms, share=share, basis="upper_bound", of=COMPUTING),
+            advice=self.advise(data),
+            data=data,
+        )
 
     def _finding(self, run: Run, row: Seen[PythonFunction]) -> Finding:
         whole, name = run.window.record.ms, row.record.function
