@@ -470,3 +470,43 @@ def test_a_loop_on_a_tensor_is_left_to_python(line: str, advice: str, tmp_path: 
     assert found.code == "GBR002"
     told = set(ids(found)) & {"compile-parts", "check-outside"}
     assert told == {advice}
+
+
+def test_gradients_within_compiled_code_can_be_traced(tmp_path: Path) -> None:
+    reason = (
+        "using `torch.autograd.grad` with `torch._dynamo.config.trace_autograd_ops=False`\n"
+        "  Explanation: Attempted to call `torch.autograd.grad` with config set to `False`.\n\n"
+        "  Developer debug context: trace_autograd_ops=False\n"
+    )
+    found = broken(tmp_path, reason, (OWN, 9, "adapt", "g = torch.autograd.grad(loss, weights)"))
+    assert found.code == "GBR010"
+    assert "torch.autograd.grad()" in found.title
+    assert [one.id for one in found.advice] == ["trace-grad"]
+
+
+def test_a_copied_module_is_told_at_the_line_that_copies_it(tmp_path: Path) -> None:
+    reason = (
+        "Attempted to copy.deepcopy a tensor\n"
+        "  Explanation: Dynamo does not support copy.deepcopy() on tensors.\n\n"
+        "  Developer debug context: copy.deepcopy(TensorVariable())\n"
+    )
+    frames = [
+        (OWN, 6, "adapt", "fast = copy.deepcopy(net)"),
+        ("/usr/lib/python3.11/copy.py", 153, "deepcopy", "y = copier(memo)"),
+    ]
+    found = broken(tmp_path, reason, *frames)
+    assert (found.code, found.where.line if found.where else 0) == ("GBR009", 6)
+    assert [one.id for one in found.advice] == ["functional-call", "call-outside"]
+
+
+def test_a_clock_in_a_context_manager_that_is_a_class_is_told_with_its_with(
+    tmp_path: Path,
+) -> None:
+    reason = SKIPPED.format(module="time", name="perf_counter")
+    frames = [
+        (OWN, 13, "forward", 'with section("stem"):'),
+        (OWN, 6, "__enter__", "self.begun = time.perf_counter()"),
+    ]
+    found = broken(tmp_path, reason, *frames)
+    (advice,) = found.advice
+    assert 'Enter `section("stem")` around the call' in (advice.text or "")

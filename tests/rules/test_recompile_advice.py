@@ -285,3 +285,28 @@ def test_names_that_used_up_the_entries_may_have_more(
     for one in found.advice:
         if one.id == "raise-limit":
             assert one.setting == "torch._dynamo.config.recompile_limit = 64"
+
+
+@pytest.mark.parametrize(
+    ("line", "chosen"),
+    [("return self.adapters[lang](x)", True), ("return x * self.factors[lang]", False)],
+)
+def test_a_name_that_selects_what_is_called_cannot_be_looked_up_outside(
+    line: str, chosen: bool, tmp_path: Path
+) -> None:
+    reasons = [f"lang == '{name}'  # {line}  # proj/net.py:20 in forward" for name in "abc"]
+    found = told("RCP006", recompiled("forward", *reasons), tmp_path)
+    assert ("compile-chosen" in ids(found)) == chosen
+    assert ("look-up-outside" in ids(found)) != chosen
+
+
+@pytest.mark.parametrize(
+    ("file", "severity"),
+    [("/home/ana/proj/net.py", "info"), ("/usr/lib/python3.11/copyreg.py", "none")],
+)
+def test_objects_that_python_itself_copies_are_a_note(
+    file: str, severity: str, tmp_path: Path
+) -> None:
+    reasons = [f"___check_obj_id(cls, {number}), type=<class 'type'>" for number in (7, 8)]
+    text = recompiled("made", *reasons).replace("/home/ana/proj/net.py", file)
+    assert told("RCP008", text, tmp_path).severity == severity

@@ -33,6 +33,8 @@ BACKEND_EXCEPTION = "Backend compiler exception"
 _POLYFILLS = "torch/_dynamo/polyfills/"
 #: A call of something that an object holds; whether it is a module, the next frame says.
 _HELD = re.compile(r"\bself((?:\.\w+|\[\w+\])+)\(")
+#: Methods of a context manager that is a class.
+_ENTERS = frozenset({"__enter__", "__exit__", "__aenter__", "__aexit__"})
 _MODULE_CALL = "torch/nn/modules/module.py"
 #: Every optimizer's ``step`` is called through a wrapper in this file.
 _OPTIMIZER = "torch/optim/optimizer.py"
@@ -148,7 +150,7 @@ class BreakSite(msgspec.Struct):
         found = [
             frame
             for frame, inner in zip(self.stack, self.stack[1:], strict=False)
-            if _slashed(inner.file).endswith("/contextlib.py")
+            if (_slashed(inner.file).endswith("/contextlib.py") or inner.function in _ENTERS)
             and frame.code.startswith(("with ", "async with "))
             and user_code.distance(frame.file, frame.function) == 0
         ]

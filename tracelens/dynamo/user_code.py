@@ -79,6 +79,10 @@ CHECKED_OUT = tuple(
 SETTERS = re.compile(r"(?:^|_)(?:install|register|set_?up|init|initialize)(?:_|$)")
 
 
+#: How far Python's own library is, and what nobody wrote.
+FAR = 3
+
+
 @lru_cache(maxsize=20_000)
 def distance(file: str, function: str = "") -> int:
     """Return how far a frame is from code that somebody would change; 0 is there."""

@@ -63,7 +63,7 @@ class RecomputeDiffers(FailureRule):
             "inside",
             "Compile the checkpointed layer, not the loop around it, so that both passes run the"
             " same code.",
-            code="layer.compile()",
+            code="layer.forward = torch.compile(layer.forward)",
             proof="https://docs.pytorch.org/docs/stable/checkpoint.html",
         ),
         Remedy(

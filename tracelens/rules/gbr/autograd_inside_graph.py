@@ -16,9 +16,13 @@ from tracelens.rules.gbr._stories import training_step
 
 __all__ = ["AutogradInsideGraph"]
 
+#: The calls, as they are named.
+BACKWARD = "backward()"
+GRAD = "torch.autograd.grad()"
+
 
 class AutogradInsideGraph(SiteRule):
-    """``backward()`` or ``requires_grad_()`` inside the compiled function breaks the graph.
+    """``backward()``, ``autograd.grad()`` or ``requires_grad_()`` breaks the graph it stands in.
 
     ## Why it matters
     The backward pass is made from the graph of the forward pass; a call that starts it cannot be part
@@ -59,7 +63,7 @@ class AutogradInsideGraph(SiteRule):
             "Compile the forward pass and the loss alone: call `backward()` outside, and what else "
             "the step does.",
             when="`backward()`, in code of your own",
-            applies=lambda data: data.name != "requires_grad_()" and not data.package,
+            applies=lambda data: data.name == BACKWARD and not data.package,
             basis="tested",
             proof="tests/advice/GBR010/backward-outside.py",
         ),
@@ -68,11 +72,22 @@ class AutogradInsideGraph(SiteRule):
             "Or let Dynamo trace it, and return `loss.detach()`: no tensor that a backward pass "
             "went through may leave the function.",
             when="`backward()`",
-            applies=lambda data: data.name != "requires_grad_()",
+            applies=lambda data: data.name == BACKWARD,
             setting="torch._dynamo.config.trace_autograd_ops = True",
             since="2.11",
             basis="tested",
             proof="tests/advice/GBR010/trace-autograd.py",
+            knob=experiment.knob,
+        ),
+        Remedy(
+            "trace-grad",
+            "Let Dynamo trace it: gradients that are returned are plain tensors of the graph.",
+            when="`torch.autograd.grad()`",
+            applies=lambda data: data.name == GRAD,
+            setting="torch._dynamo.config.trace_autograd_ops = True",
+            since="2.11",
+            basis="tested",
+            proof="tests/advice/GBR010/trace-grad.py",
             knob=experiment.knob,
         ),
         Remedy(
@@ -94,9 +109,12 @@ class AutogradInsideGraph(SiteRule):
         """Cause what else breaks in a training step: none of it is in the forward pass."""
         yield from super().causes(finding)
         data = self.data_of(finding)
-        if isinstance(data, BreakData) and data.name == "backward()" and own(data):
+        if isinstance(data, BreakData) and data.name == BACKWARD and own(data):
             yield from training_step(data.file, data.function)
 
     def named(self, site: BreakSite) -> str:
         """Return the call."""
-        return "requires_grad_()" if "requires_grad_" in site.record.text else "backward()"
+        text = site.record.text
+        if "autograd.grad" in text:
+            return GRAD
+        return "requires_grad_()" if "requires_grad_" in text else BACKWARD

@@ -43,6 +43,11 @@ def _of_optimizer(data: BreakData) -> bool:
     return data.name.rpartition(".")[0].rpartition(".")[2] == "Optimizer"
 
 
+def _is_copy(data: BreakData) -> bool:
+    """Whether it is a copy of a tensor, or of a module with its parameters."""
+    return data.name == "copy.deepcopy"
+
+
 def _shown(data: BreakData) -> str:
     name = called(data) or data.name
     return f"`{name}`" if name else "the function"
@@ -120,6 +125,18 @@ class UntraceableFunction(SiteRule):
         ),
         REPORT_IN_EAGER,
         Remedy(
+            "functional-call",
+            "Where a module is copied to change its parameters, change a dict of them instead, and "
+            "call the module with that.",
+            when="`copy.deepcopy` in code of your own",
+            applies=lambda data: own(data) and _is_copy(data),
+            code="params = dict(net.named_parameters())\n"
+            "y = torch.func.functional_call(net, params, (x,))",
+            since="2.0",
+            basis="tested",
+            proof="tests/advice/GBR009/functional-call.py",
+        ),
+        Remedy(
             "step-outside",
             "Compile the forward pass and the loss alone, and call `zero_grad()`, `backward()` and "
             "`step()` outside of the compiled function.",
@@ -168,7 +185,8 @@ class UntraceableFunction(SiteRule):
             when="a function of your own or of an extension, not of Python or torch itself",
             applies=lambda data: (
                 own(data)
-                and not (_is_warning(data) or _is_scripted(data) or data.entered)
+                and not (_is_warning(data) or _is_scripted(data) or _is_copy(data) or data.entered)
+                and not wrapped(data).startswith("__")
                 and bool(wrapped(data))
             ),
             code=_decorator,

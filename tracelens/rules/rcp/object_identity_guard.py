@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
@@ -137,7 +138,7 @@ class ObjectIdentityGuard(RecompileRule):
                 title=f"`{group.history.function}` is compiled again for {name}",
                 message=_gone(name, group) if gone else _turns(name, group, objects),
                 severity=_severity(group, objects),
-                harmless=None if gone else _harmless(group, objects),
+                harmless=_of_python(group) or (None if gone else _harmless(group, objects)),
             )
 
 
@@ -174,6 +175,13 @@ def _severity(group: Group, objects: int) -> Severity:
     if objects > FEW + 1 or group.is_crowded:
         return Severity.WARNING
     return Severity.INFO
+
+
+def _of_python(group: Group) -> str | None:
+    """Say that the function is one of Python's library, which a graph break left to itself."""
+    if user_code.distance(group.history.file) < user_code.FAR:
+        return None
+    return "a function of Python's own, which works on no tensors"
 
 
 def _harmless(group: Group, objects: int) -> str | None:

@@ -63,7 +63,8 @@ class OptimizerHyperparameter(RecompileRule):
     remedies = (
         Remedy(
             "tensor-lr",
-            "Keep the learning rate in a tensor.",
+            "Keep the learning rate in a tensor. Where lines of your own change it, fill that, "
+            "`group['lr'].fill_(new)`: a float that is written there would take its place.",
             when="the learning rate",
             applies=lambda data: data.source.endswith("['lr']"),
             code="lr=torch.tensor(1e-3)",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
@@ -26,7 +27,17 @@ def _is_of_config(data: RecompileData) -> bool:
 
 
 def _is_chosen(data: RecompileData) -> bool:
-    return not (_is_of_config(data) or data.is_of_library or data.held == STRUCTURE)
+    given = not (_is_of_config(data) or data.is_of_library or data.held == STRUCTURE)
+    return given and not _selects(data)
+
+
+def _selects(data: RecompileData) -> bool:
+    """Whether it selects what is called: ``self.adapters[name](x)``, which no tensor can be."""
+    return _is_selected(data.source, data.code)
+
+
+def _is_selected(source: str, code: str) -> bool:
+    return bool(source) and re.search(rf"\w\[{re.escape(source)}\]\(", code) is not None
 
 
 def _has_names(data: RecompileData) -> bool:
@@ -97,6 +108,27 @@ class StringOrConstantKey(RecompileRule):
         ),
         COMPILE_PARTS,
         Remedy(
+            "entry-each",
+            "It selects what is called, so that each value needs an entry of its own: raise the "
+            "limit above their number, and each is compiled once.",
+            when="a value that selects the module or function that is called, and used up the "
+            "entries",
+            applies=lambda data: _selects(data) and data.is_hit,
+            setting=lambda data: f"torch._dynamo.config.recompile_limit = {data.limit * 8}",
+            since="2.7",
+            basis="tested",
+            proof="tests/advice/RCP006/entry-each.py",
+        ),
+        Remedy(
+            "compile-chosen",
+            "Compile what it selects from, each by itself, and what comes before and after, and "
+            "leave the choice to Python.",
+            when="a value that selects the module or function that is called",
+            applies=lambda data: _selects(data) and not data.is_of_library,
+            basis="tested",
+            proof="tests/advice/RCP006/compile-chosen.py",
+        ),
+        Remedy(
             "look-up-outside",
             "Look up or branch before the compiled function is called, and pass on the result.",
             when="strings and flags that a function of the program's gets",
@@ -117,7 +149,9 @@ class StringOrConstantKey(RecompileRule):
             "Or, where the program has a fixed number of such values, raise the limit above it: "
             "each is compiled once.",
             when="strings that used up the entries of the function",
-            applies=lambda data: data.is_hit and data.held != STRUCTURE and _has_names(data),
+            applies=lambda data: (
+                data.is_hit and data.held != STRUCTURE and _has_names(data) and not _selects(data)
+            ),
             setting=lambda data: f"torch._dynamo.config.recompile_limit = {data.limit * 8}",
             since="2.7",
             basis="tested",
@@ -153,7 +187,9 @@ class StringOrConstantKey(RecompileRule):
             if walked := structure_of(group):
                 yield told(self, group, walked, frames, trees)
                 continue
-            severity = _severity(group)
+            line = group.history.code(group.first, trees).code
+            selects = _is_selected(name.strip("`"), line)
+            severity = _severity(group, selects=selects)
             yield tell(
                 self,
                 group,
@@ -164,7 +200,9 @@ class StringOrConstantKey(RecompileRule):
                 else f"`{function}` is compiled for each value of {name}",
                 message=_told(group, severity),
                 severity=severity,
-                harmless=_harmless(group, severity),
+                harmless=_ONCE_EACH
+                if severity is Severity.NONE and selects
+                else _harmless(group, severity),
             )
 
 
@@ -173,7 +211,14 @@ def _is_flag(group: Group) -> bool:
     return not isinstance(check, ValueCheck) or check.constant is not None
 
 
-def _severity(group: Group) -> Severity:
+#: Entries of a function, unless the program raises the limit.
+USUAL_LIMIT = 8
+_ONCE_EACH = "each value selects what is called, and is compiled once: the limit was raised"
+
+
+def _severity(group: Group, *, selects: bool) -> Severity:
+    if selects and group.most >= USUAL_LIMIT and not group.is_hit:
+        return Severity.NONE
     if is_set_in_the_config(group) or group.is_crowded or len(group.values) > 1:
         return Severity.WARNING
     return Severity.NONE if _is_flag(group) else Severity.INFO

@@ -1,0 +1,24 @@
+"""A name selects the adapter that a layer calls."""
+
+import torch
+
+NAMES = [f"task {n}" for n in range(12)]
+
+
+class Layer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = torch.nn.Linear(8, 8)
+        self.adapters = torch.nn.ModuleDict({name: torch.nn.Linear(8, 8) for name in NAMES})
+
+    def forward(self, x, name):
+        return self.adapters[name](torch.relu(self.body(x)))
+
+
+model = Layer()
+compiled = torch.compile(model, backend="eager")
+x = torch.ones(2, 8)
+
+
+def step(number):
+    return compiled(x, NAMES[number % 12])
