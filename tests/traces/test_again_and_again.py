@@ -135,3 +135,44 @@ def test_a_message_for_each_parameter(
     finding = found(tmp_path, events)["TRC016"]
     assert [one.id for one in finding.advice] == advice
     assert ("20 are begun for each step" in finding.message) is ("during" in advice)
+
+
+def selecting(every: int, us: float, *, n: int = 12_000) -> list[Json]:
+    """Return operators of 12 us, each ``us`` after the other; one in ``every`` selects rows."""
+    names = ["aten::nonzero" if at % every == 0 else f"aten::op{at % 7}" for at in range(n)]
+    return [op(name, us * at, 12.0) for at, name in enumerate(names)]
+
+
+@pytest.mark.parametrize(
+    ("events", "told"),
+    [
+        (selecting(80, 16.0), True),
+        (selecting(120, 16.0), False),  # a few among many
+        (selecting(80, 16.0, n=7_900), False),  # 99 of them are no loop
+        ([*selecting(80, 16.0), op("aten::mm", 192_000.0, 40_000.0)], True),
+        ([*selecting(80, 16.0), op("aten::mm", 192_000.0, 250_000.0)], False),
+    ],
+)
+def test_a_loop_that_selects_rows(tmp_path: Path, events: list[Json], *, told: bool) -> None:
+    """A quarter of the time is outside of operators: they are no small ones by themselves."""
+    finding = found(tmp_path, events).get("TRC002")
+    assert (finding is not None) is told
+    if finding is not None:
+        assert finding.title.startswith("a loop selects rows by what they hold, 150 times")
+        assert [each.id for each in finding.advice] == ["sorted", "whole"]
+
+
+def test_rows_that_are_sorted_by_expert_give_what_a_loop_gives(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    experts = [torch.nn.Linear(4, 4) for _ in range(6)]
+    tokens, weight = torch.randn(20, 4), torch.rand(20, 2)
+    index = torch.rand(20, 5).topk(2).indices  # nobody asks for the last one
+    names = {"torch": torch, "experts": experts, "tokens": tokens}
+    names |= {"index": index, "weight": weight}
+    exec(found(tmp_path, selecting(80, 16.0))["TRC002"].advice[0].code or "", names)  # noqa: S102
+    expected = torch.zeros_like(tokens)
+    for number, expert in enumerate(experts):
+        row, column = torch.where(index == number)
+        expected = expected.index_add(0, row, expert(tokens[row]) * weight[row, column, None])
+    assert torch.allclose(names["out"], expected, atol=1e-6)

@@ -109,7 +109,10 @@ def test_a_collective_that_is_waited_for_is_shown(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("every", "advice"),
-    [(100, ["whole"]), (1000, ["compile"])],  # a loop of masks; a few of them in a program
+    [
+        (100, ["sorted", "whole"]),
+        (1000, ["compile"]),
+    ],  # a loop of masks; a few of them in a program
 )
 def test_loops_that_select_by_masks_are_not_to_be_compiled(
     tmp_path: Path, every: int, advice: list[str]

@@ -123,7 +123,9 @@ REMEDIES = (
         "value.",
         when="a loop on the CPU selects one row or element after the other",
         applies=lambda data: (
-            data.selected > 0 and not (data.reads or data.singles or data.passes or data.recurrent)
+            data.selected > 0
+            and not (data.reads or data.singles or data.sizing)
+            and not (data.passes or data.recurrent)
         ),
         code="y = torch.vmap(function)(x)",
         since="2.0",
@@ -158,6 +160,19 @@ REMEDIES = (
         applies=lambda data: data.stacked > 0,
         code="values = torch.stack(torch._foreach_norm(tensors)).tolist()",
         proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html",
+    ),
+    Remedy(
+        id="sorted",
+        text="Where each row belongs to one place of the loop, or to a few (experts): sort "
+        "rows by it once, and give each place its part.",
+        when="a loop on the CPU selects by masks",
+        applies=lambda data: data.sizing > 0 and not (data.reads or data.passes),
+        code="order = index.flatten().argsort()  # index: rows x 1, or x k, of experts\n"
+        "rows = order // index.shape[-1]\n"
+        "sizes = index.flatten().bincount(minlength=len(experts)).tolist()\n"
+        "y = torch.cat([expert(x) for expert, x in zip(experts, tokens[rows].split(sizes))])\n"
+        "out = torch.zeros_like(tokens).index_add(0, rows, y * weight.flatten()[order, None])",
+        proof="https://docs.pytorch.org/docs/stable/generated/torch.Tensor.split.html",
     ),
     Remedy(
         id="whole",

@@ -56,6 +56,9 @@ MAX_TO_READ = 50
 SIZING = ("aten::nonzero", "aten::masked_select", "aten::unique_dim", "aten::_unique2")
 MIN_SIZING = 100
 MAX_BETWEEN = 500
+#: ... and up to how many others they are most of the loop, and the share that is left at least.
+MAX_IN_LOOP = 100
+LOOP_LEFT = 0.3
 #: Modules that Dynamo skips as a whole.
 RECURRENT = frozenset({"aten::gru", "aten::lstm", "aten::rnn_tanh", "aten::rnn_relu"})
 
@@ -111,6 +114,9 @@ def small_operators(
     ) or (passes > 0 and left >= MUCH_LEFT * whole.ms)
     sized = sum(called.get(name, 0) for name in SIZING)
     sizing = sized if sized >= MIN_SIZING and MAX_BETWEEN * sized >= calls else 0
+    # Each selects a few rows of what a loop goes over again and again.
+    loops = sizing > 0 and calls <= MAX_IN_LOOP * sizing and whole.ms >= MUCH_MS
+    much = much or (loops and left >= LOOP_LEFT * whole.ms)
     # A loop that selects reads what it has selected, an optimizer its counters.
     others = sizing or (whole.optimizer_ms or 0.0) >= MAX_OPTIMIZING * whole.ms
     some = read if read >= MIN_CALLS and MAX_TO_READ * read >= calls and not others else 0

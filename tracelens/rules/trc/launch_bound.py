@@ -227,6 +227,8 @@ class LaunchBound(Rule):
             )
         if passes:
             title = f"{passes} backward passes run in each step, one after the other"
+        elif small.sizing and not small.reads:
+            title = f"a loop selects rows by what they hold, {small.sizing:,} times, to do little"
         elif small.recurrent:
             title = f"a recurrent module takes its steps one by one, in {small.calls:,} operators"
         elif small.reads:
