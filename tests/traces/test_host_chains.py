@@ -217,3 +217,16 @@ def test_what_float32_would_save_is_said_as_the_device_computes(
     kernels = [kernel(gemm, 2_000 * at, 900) for at in range(10)]
     events = kernels if kind == "gpu" else products("double", 900)
     assert words in found(tmp_path, events)["TRC033"].message
+
+
+@pytest.mark.parametrize(
+    ("parts", "advice"),
+    [
+        (["sub", "pow", "sum"], ["distances", "compile"]),
+        (["sub", "pow", "mean"], ["compile"]),  # an error
+        (["add", "pow", "sum"], ["compile"]),
+    ],
+)
+def test_distances_of_all_pairs(tmp_path: Path, parts: list[str], advice: list[str]) -> None:
+    events = row([(part, 900.0, 10.0) for part in [*parts, "mm"]], 10)
+    assert [each.id for each in found(tmp_path, events)["TRC010"].advice] == advice

@@ -41,6 +41,8 @@ MIN_CPU_MS = 1.0
 MAX_TOLD = 4
 MAX_NAMED = 8
 MAX_BEHIND = 2
+#: How differences are squared and added up.
+_DISTANCES = {("sub", "pow", "sum"), ("sub", "mul", "sum")}
 
 
 class Chains(FindingData):
@@ -54,6 +56,8 @@ class Chains(FindingData):
     of_ms: float
     #: On the CPU, and nothing is trained: weights can be frozen.
     frozen: bool = False
+    #: On the CPU: whether most of it squares differences and adds them up.
+    distances: bool = False
     #: Softmax and logarithm over many classes: two kernels, or one.
     loss: str = ""
 
@@ -99,6 +103,15 @@ class PointwiseChainNotFused(Rule):
     Data = Chains
     remedies = (
         *REMEDIES,
+        Remedy(
+            id="distances",
+            text="If these are distances of all pairs of rows: a product gives them, nothing is "
+            "written for each pair and column.",
+            when="differences are squared and added up, on the CPU",
+            applies=lambda data: data.distances,
+            code="distances = torch.cdist(x, y)",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.cdist.html",
+        ),
         Remedy(
             id="freeze",
             text="For inference, compile with frozen weights: batch normalization is folded into "
@@ -305,7 +318,15 @@ class PointwiseChainNotFused(Rule):
             f"{_names(row.record)}, {row.record.count} times, {length(row.record.ms)}"
             for row in rows[:MAX_TOLD]
         )
-        data = Chains(kernels=kernels, sequences=times, ms=ms, rest_ms=saved, of_ms=busy)
+        squared = sum(row.record.ms for row in rows if row.record.kernels in _DISTANCES)
+        data = Chains(
+            kernels=kernels,
+            sequences=times,
+            ms=ms,
+            rest_ms=saved,
+            of_ms=busy,
+            distances=on_cpu and squared >= ms / 2,
+        )
         summed = on_cpu and any(row.record.kernels[-1] in SUMS for row in rows)
         sums = ", and sums of their results," if summed else ""
         return self.finding(
