@@ -510,3 +510,26 @@ def test_a_clock_in_a_context_manager_that_is_a_class_is_told_with_its_with(
     found = broken(tmp_path, reason, *frames)
     (advice,) = found.advice
     assert 'Enter `section("stem")` around the call' in (advice.text or "")
+
+
+MODULE_CALL = "/home/ana/venv/lib/python3.11/site-packages/torch/nn/modules/module.py"
+CALLS = ((MODULE_CALL, 1778, "_wrapped_call_impl", "x"), (MODULE_CALL, 1789, "_call_impl", "x"))
+
+
+@pytest.mark.parametrize(("wrapped", "named"), [(False, True), (True, False)])
+def test_the_compiled_module_itself_is_no_path(
+    tmp_path: Path, *, wrapped: bool, named: bool
+) -> None:
+    """`self.net` is what was compiled, where torch's call of a module stands there twice."""
+    outer = PACKAGE.replace("_core", "wrapper")
+    finding = broken(
+        tmp_path,
+        BRANCH,
+        (OWN, 9, "<module>", "loss = wrapper(x)"),
+        (outer, 149, "forward", "return self.net(x)"),
+        *(CALLS * (2 if wrapped else 1)),
+        (PACKAGE, 5, "forward", "if x.sum() > 0:"),
+    )
+    [text] = [one.text for one in finding.advice if one.id == "compile-inner"]
+    assert ("`self.net`" in text) is named
+    assert ("wrapper.py:149" in text) is named

@@ -36,6 +36,8 @@ _HELD = re.compile(r"\bself((?:\.\w+|\[\w+\])+)\(")
 #: Methods of a context manager that is a class.
 _ENTERS = frozenset({"__enter__", "__exit__", "__aenter__", "__aexit__"})
 _MODULE_CALL = "torch/nn/modules/module.py"
+#: Functions of that file in a row where the wrapper of a compiled module calls the module.
+WRAPPED = 4
 #: Every optimizer's ``step`` is called through a wrapper in this file.
 _OPTIMIZER = "torch/optim/optimizer.py"
 
@@ -106,10 +108,28 @@ class BreakSite(msgspec.Struct):
         return user_code.caller(self.stack, self.line.file)
 
     @property
+    def outside(self) -> int:
+        """How many frames of the stack lead to a compiled module, and are not of it.
+
+        Its wrapper is a module that calls a module: torch's own calls stand there twice in a row,
+        two functions each.
+        """
+        run = 0
+        for at, frame in enumerate(self.stack):
+            run = run + 1 if _slashed(frame.file).endswith(_MODULE_CALL) else 0
+            if run == WRAPPED:
+                return at
+        return 0
+
+    @property
     def via(self) -> tuple[tuple[str, StackFrame], ...]:
-        """The calls of held modules that lead there, such as ``self.head``, the outermost first."""
+        """The calls of held modules that lead there, such as ``self.head``, the outermost first.
+
+        What a compiled object is called by does not count: nothing beside it is compiled.
+        """
         found = []
-        for frame, inner in zip(self.stack, self.stack[1:], strict=False):
+        traced = self.stack[self.outside :]
+        for frame, inner in zip(traced, traced[1:], strict=False):
             if user_code.distance(frame.file, frame.function) > 1:
                 continue
             called = _slashed(inner.file).endswith(_MODULE_CALL) or inner.function == "forward"

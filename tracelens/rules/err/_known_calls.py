@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from tracelens.dynamo import user_code
 from tracelens.failures.refusals import Refusal, of_nccl
 from tracelens.remedies import Remedy
-from tracelens.rules.err._failure_rule import FailureData
+from tracelens.rules.err._failure_rule import FailureData, Traced
 from tracelens.rules.err._known_messages import final
 
 __all__ = ["CALLS"]
@@ -18,6 +20,34 @@ _ENGINES = frozenset({"engine-died", "engine-start"})
 def _allocates(data: FailureData) -> bool:
     """Tell whether the call that failed makes a tensor: it fails for want of memory."""
     return data.cause == "aoti-call" and "aoti_torch_empty" in data.facts.get("call", "")
+
+
+def _decorated(data: FailureData) -> Traced | None:
+    """Return the line of a traced function that a decorator of torch's runs in a mode."""
+    for wrapper, line in zip(data.stack, data.stack[1:], strict=False):
+        if wrapper.function == "decorate_context" and "torch/utils/_contextlib" in _slashed(wrapper):
+            return line
+    return None
+
+
+def _slashed(line: Traced) -> str:
+    return line.file.replace("\\", "/")
+
+
+def _called_within(data: FailureData) -> str:
+    """Say which modules to compile: those that the decorated function calls."""
+    line = _decorated(data)
+    if line is None:
+        return ""
+    called = re.findall(r"\bself\.\w+(?=\()", line.code)
+    such = f", such as `{called[0]}`" if len(called) == 1 else ""
+    at = user_code.short(line.file, line.line)
+    own = "" if user_code.package(line.file) else ", or decorate it with `torch.no_grad()`"
+    return (
+        f"`{line.function}` ({at}) is decorated to run under `torch.inference_mode()`, which a graph"
+        f" that began outside of it cannot enter: compile the modules that it calls{such}, in place"
+        f" of what calls it{own}."
+    )
 
 
 def _length(data: FailureData) -> int:
@@ -100,12 +130,20 @@ CALLS = (
         proof="it tells whose the error is, and removes nothing",
     ),
     Remedy(
+        "compile-called",
+        _called_within,
+        applies=lambda d: d.cause == "inference-tensor" and _decorated(d) is not None,
+        when="inference_mode is a decorator, within what is compiled",
+        basis="tested",
+        proof="tests/advice/ERR000/compile-called.py",
+    ),
+    Remedy(
         "no-grad",
         "Tensors that are made under `torch.inference_mode()` have no version counter, and autograd"
         " cannot use them later: run it under `torch.no_grad()`, which costs little more, or clone"
         " what was made there (weights, caches, masks) outside of it.",
         code="with torch.no_grad(): model(x)  # not torch.inference_mode()",
-        applies=lambda d: d.cause == "inference-tensor",
+        applies=lambda d: d.cause == "inference-tensor" and _decorated(d) is None,
         when="inference_mode",
         proof="https://docs.pytorch.org/docs/stable/notes/autograd.html#inference-mode",
     ),

@@ -89,8 +89,10 @@ class BreakData(FindingData):
     in_module: bool = True
     #: The program's own line calls the package, and no module of the package leads there.
     direct: bool = False
-    #: All lines from the compiled function to the break, the outermost first.
+    #: All lines that lead to the break, the outermost first.
     stack: tuple[Line, ...] = ()
+    #: How many of them lead to the compiled module.
+    outside: int = 0
     records: int = 1
     #: In how many of them a whole function was given up, and which.
     skipped: int = 0
@@ -130,6 +132,7 @@ def break_data(site: BreakSite, name: str = "") -> BreakData:
         in_module=site.in_module,
         direct=site.direct,
         stack=tuple(stack),
+        outside=site.outside,
         records=site.count,
         skipped=site.skipped,
         lost=site.lost,
@@ -190,7 +193,7 @@ def _by_lines(data: BreakData) -> str:
     """Name the lines of the package that lead there, where the record names no module."""
     calls = [
         user_code.short(one.file, one.line)
-        for one in data.stack
+        for one in data.stack[data.outside :]
         if user_code.package(one.file) == data.package
         and user_code.distance(one.file, one.function) == 0
         and one.line != data.line
