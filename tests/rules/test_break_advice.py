@@ -533,3 +533,57 @@ def test_the_compiled_module_itself_is_no_path(
     [text] = [one.text for one in finding.advice if one.id == "compile-inner"]
     assert ("`self.net`" in text) is named
     assert ("wrapper.py:149" in text) is named
+
+
+NET = PACKAGE.replace("_core", "net")
+
+
+def with_children(room: Path, broken_in: int, *children: tuple[str, str]) -> list[str]:
+    """Return the advice about an ``item()`` that ``self.head`` leads to, in one of its functions.
+
+    The guards name what the function with ``self.head`` calls.
+    """
+    lines = []
+    for index in range(broken_in):
+        at = PACKAGE.replace("_core", f"_part{index}")
+        frames = ((NET, 9, "forward", "x = self.head(x)"), (at, 5, "forward", "n = x.sum().item()"))
+        text = (
+            f"Graph break in user code at {at}:5\nGraph Break Reason: {ITEM}\n"
+            f"User code traceback:\n{stack((OWN, 3, '<module>', 'model(x)'), *frames)}"
+        )
+        lines += [f"symbolic_convert.py:5124] [0/0] [__graph_breaks] {o}" for o in text.split("\n")]
+    guards = ["TREE_GUARD_MANAGER:", "+- RootGuardManager"]
+    guards += [
+        f"| +- TYPE_MATCH: ___check_type_id(L['self']._modules['{name}'], 94708105250656), "
+        f"type=<class '{kind}'>  # x = self.{name}(x)  # b/python3.11/site-packages/chatty/net.py:8"
+        " in forward (HINT: type X)"
+        for name, kind in children
+    ]
+    lines += [f"guards.py:4483] [0/0] [__guards] {one}" for one in guards]
+    log = room / "run.log"
+    log.write_text("".join(f"V1120 12:06:10.834000 77 torch/_dynamo/{one}\n" for one in lines))
+    finding = next(f for f in analyze(str(log)).shown if f.code == "GBR001")
+    return [advice.text for advice in finding.advice]
+
+
+HEAD = ("head", "chatty.core.Head")
+LINEAR = ("fc", "torch.nn.modules.linear.Linear")
+ENCODER = ("encoder", "chatty.encoders.Encoder")
+
+
+def test_what_is_called_beside_the_break_is_named(tmp_path: Path) -> None:
+    first = with_children(tmp_path, 3, HEAD, LINEAR, ENCODER)[0]
+    assert "such as `self.encoder`, instead" in first
+    assert "`self.fc`" not in first
+
+
+@pytest.mark.parametrize(("broken_in", "parts"), [(3, False), (2, True)])
+def test_a_single_layer_beside_a_part_full_of_breaks_is_nothing_to_compile(
+    tmp_path: Path, broken_in: int, *, parts: bool
+) -> None:
+    first = with_children(tmp_path, broken_in, HEAD, LINEAR)[0]
+    assert first.startswith("Compile modules beside" if parts else "Let Dynamo capture the number")
+
+
+def test_guards_that_name_no_module_say_nothing_about_what_is_beside(tmp_path: Path) -> None:
+    assert with_children(tmp_path, 3)[0].startswith("Compile modules beside")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 
 import msgspec
 
@@ -55,6 +56,10 @@ class BreakSite(msgspec.Struct):
     stack: tuple[StackFrame, ...] = ()
     #: Whether Dynamo gave up a function at this line for another reason that follows from it.
     unresumed: bool = False
+    #: The modules that are called beside the one that leads here, such as ``self.encoder``.
+    beside: tuple[str, ...] = ()
+    #: There are none but single layers, and below that module several functions break.
+    alone: bool = False
 
     @property
     def record(self) -> GraphBreak:
@@ -129,7 +134,7 @@ class BreakSite(msgspec.Struct):
         """
         found = []
         traced = self.stack[self.outside :]
-        for frame, inner in zip(traced, traced[1:], strict=False):
+        for frame, inner in pairwise(traced):
             if user_code.distance(frame.file, frame.function) > 1:
                 continue
             called = _slashed(inner.file).endswith(_MODULE_CALL) or inner.function == "forward"

@@ -25,13 +25,10 @@ def _allocates(data: FailureData) -> bool:
 def _decorated(data: FailureData) -> Traced | None:
     """Return the line of a traced function that a decorator of torch's runs in a mode."""
     for wrapper, line in zip(data.stack, data.stack[1:], strict=False):
-        if wrapper.function == "decorate_context" and "torch/utils/_contextlib" in _slashed(wrapper):
+        inside = "torch/utils/_contextlib" in wrapper.file.replace("\\", "/")
+        if inside and wrapper.function == "decorate_context":
             return line
     return None
-
-
-def _slashed(line: Traced) -> str:
-    return line.file.replace("\\", "/")
 
 
 def _called_within(data: FailureData) -> str:
@@ -44,9 +41,9 @@ def _called_within(data: FailureData) -> str:
     at = user_code.short(line.file, line.line)
     own = "" if user_code.package(line.file) else ", or decorate it with `torch.no_grad()`"
     return (
-        f"`{line.function}` ({at}) is decorated to run under `torch.inference_mode()`, which a graph"
-        f" that began outside of it cannot enter: compile the modules that it calls{such}, in place"
-        f" of what calls it{own}."
+        f"`{line.function}` ({at}) is decorated to run under `torch.inference_mode()`, which a"
+        f" graph that began outside of it cannot enter: compile the modules that it calls{such}, in"
+        f" place of what calls it{own}."
     )
 
 

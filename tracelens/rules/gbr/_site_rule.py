@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.beside import look_beside
 from tracelens.dynamo.breaks import BreakSite, effect, once, sites
 from tracelens.dynamo.guard_facts import one_module
 from tracelens.dynamo.reporting import is_statement, kept_eager
@@ -29,7 +30,7 @@ from tracelens.rules.gbr._stories import (
     recurrent,
     training_step,
 )
-from tracelens.rules.gbr._values import value_of
+from tracelens.rules.gbr._values import named, value_of
 
 __all__ = [
     "COMPILE_INNER",
@@ -83,6 +84,10 @@ class BreakData(FindingData):
     #: The modules through which the line is reached, such as ``self.head``, and the first call.
     via: tuple[str, ...] = ()
     via_line: Line | None = None
+    #: Modules that are called beside the first of them, and do not lead to a break.
+    beside: tuple[str, ...] = ()
+    #: There are only single layers, and below the first several functions break.
+    alone: bool = False
     #: The step of an optimizer leads there.
     in_optimizer: bool = False
     #: Whether a module is called on the way there; true where the way is not known.
@@ -128,6 +133,8 @@ def break_data(site: BreakSite, name: str = "") -> BreakData:
         via_line=Line(file=via[0][1].file, line=via[0][1].line, function=via[0][1].function)
         if via
         else None,
+        beside=site.beside,
+        alone=site.alone,
         in_optimizer=site.in_optimizer,
         in_module=site.in_module,
         direct=site.direct,
@@ -183,9 +190,11 @@ def _spared(data: object) -> str:
         return _BESIDE + _by_lines(data)
     at = user_code.short(data.via_line.file, data.via_line.line)
     path = ", then ".join(f"`{name}`" for name in dict.fromkeys(data.via))
+    such = ", ".join(f"`{name}`" for name in data.beside[:MAX_CALLS])
     return (
-        "Compile modules beside the path to this line, instead of what calls them all: it is "
-        f"reached through {path} (from {at} on)."
+        "Compile modules beside the path to this line"
+        f"{f', such as {such},' if such else ','} instead of what calls them all: it is reached "
+        f"through {path} (from {at} on)."
     )
 
 
@@ -203,7 +212,7 @@ def _by_lines(data: BreakData) -> str:
 
 
 def _in_module(data: object) -> bool:
-    return not isinstance(data, BreakData) or data.in_module
+    return not isinstance(data, BreakData) or (data.in_module and not data.alone)
 
 
 def _steps(data: object) -> bool:
@@ -250,8 +259,8 @@ LEAVE_STEP = Remedy(
 COMPILE_INNER = Remedy(
     "compile-inner",
     _spared,
-    when="the break is in an installed package, modules lead there, the guards do not name one "
-    "alone, and no optimizer leads there",
+    when="the break is in an installed package, modules lead there, more than single layers are "
+    "beside them, and no optimizer leads there",
     applies=lambda data: bool(data.package) and not _steps(data) and _in_module(data),
     basis="tested",
     proof="tests/advice/GBR007/compile-inner.py",
@@ -310,7 +319,8 @@ class SiteRule(Rule):
     ) -> Iterator[Finding]:
         """Yield one finding per line of the program."""
         alone = one_module(trees)
-        for site in sites(breaks, self.families, setup=setup):
+        look_beside(found := sites(breaks, self.families, setup=setup), breaks, trees)
+        for site in found:
             if self.wanted(site):
                 finding = without_inner(self.about(site)) if alone else self.about(site)
                 if finding.severity is not Severity.NONE and (cost := cost_of_break(site, frames)):
@@ -386,15 +396,3 @@ def without_inner(finding: Finding) -> Finding:
     """Return the finding without the advice to compile what does not reach its line."""
     advice = tuple(one for one in finding.advice if one.id != "compile-inner")
     return finding.model_copy(update={"advice": advice})
-
-
-def named(site: BreakSite) -> str:
-    """Return the function, logger or operator that the record names; empty where it names none."""
-    cause = site.record.cause
-    if cause is None:
-        return ""
-    kind, context = cause.kind, cause.context
-    of_kind = kind.skipped_name or kind.numpy or kind.dynamic_operator or kind.drawn
-    if context is None:
-        return of_kind
-    return context.qualname or context.operator or context.builtin or of_kind

@@ -11,7 +11,7 @@ from typing import Protocol
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.remedies import Remedy
 
-__all__ = ["PLAIN_MODULE", "SCRIPTED", "VALUES", "is_symbol", "is_value", "value_of"]
+__all__ = ["PLAIN_MODULE", "SCRIPTED", "VALUES", "is_symbol", "is_value", "named", "value_of"]
 
 #: How the context of "Failed to convert args/kwargs to proxy" names what has no place in a graph.
 _OBJECT = re.compile(r"UserDefinedObjectVariable\((\w{1,100})\)")
@@ -140,3 +140,15 @@ VALUES = (
         proof="https://docs.pytorch.org/ao/stable/pt2e_quantization/pt2e_quant_x86_inductor.html",
     ),
 )
+
+
+def named(site: BreakSite) -> str:
+    """Return the function, logger or operator that the record names; empty where it names none."""
+    cause = site.record.cause
+    if cause is None:
+        return ""
+    kind, context = cause.kind, cause.context
+    of_kind = kind.skipped_name or kind.numpy or kind.dynamic_operator or kind.drawn
+    if context is None:
+        return of_kind
+    return context.qualname or context.operator or context.builtin or of_kind

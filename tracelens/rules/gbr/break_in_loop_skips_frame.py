@@ -6,7 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
+<<<<<<< HEAD
 from tracelens.dynamo.breaks import BACKEND_EXCEPTION, BreakSite, lost_around, sites
+=======
+from tracelens.dynamo.beside import look_beside
+from tracelens.dynamo.breaks import BreakSite, lost_around, sites
+>>>>>>> ed2f69e6 (What to compile beside a graph break in a library names the modules that are called there)
 from tracelens.dynamo.lost_calls import LostCalls
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
@@ -16,6 +21,7 @@ from tracelens.frames.break_cost import cost_of_calls
 from tracelens.frames.lost_frames import LostFrames
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.graph_breaks import GraphBreak
+from tracelens.logs.guards import GuardTree
 from tracelens.remedies import Remedy
 from tracelens.report import Cost, EvidenceLine, Finding, Severity, Where
 from tracelens.report.stories import Story, backend_failed, called_in_lost, graph_break
@@ -121,6 +127,7 @@ class BreakInLoopSkipsFrame(Rule):
         setup: Table[SetupBreak],
         starts: Table[CompileStart],
         frames: Table[Frame],
+        trees: Table[GuardTree],
     ) -> Iterator[Finding]:
         """Yield one finding per function that was given up, the outermost of those of one break."""
         groups: dict[tuple[str, str], list[BreakSite]] = {}
@@ -135,6 +142,7 @@ class BreakInLoopSkipsFrame(Rule):
             calls = inside.of(places)
             cost = cost_of_calls(((call.file, call.function) for call in calls), frames)
             lost = list(dict.fromkeys(one for site in found for one in _lost(site, codes)))
+            look_beside(found[:1], breaks, trees)
             yield self._finding(found, lost, calls, cost)
 
     def _finding(
