@@ -6,12 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
-<<<<<<< HEAD
-from tracelens.dynamo.breaks import BACKEND_EXCEPTION, BreakSite, lost_around, sites
-=======
 from tracelens.dynamo.beside import look_beside
-from tracelens.dynamo.breaks import BreakSite, lost_around, sites
->>>>>>> ed2f69e6 (What to compile beside a graph break in a library names the modules that are called there)
+from tracelens.dynamo.breaks import BACKEND_EXCEPTION, BreakSite, lost_around, sites
 from tracelens.dynamo.lost_calls import LostCalls
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
