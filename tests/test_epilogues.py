@@ -165,7 +165,7 @@ ARM = "onednn_verbose,v1,info,cpu,isa:AArch64 SVE (256 bits)\n"
         ([BIG, MM], "# AOT ID: ['0_forward']", "", Severity.NONE, "Nothing can take it in"),
         ([BIG, BMM], "", "", Severity.NONE, "Freezing packs no weights for it"),
         ([BIG, BMM], FROZEN, "", Severity.NONE, "Freezing packs no weights for it"),
-        ([CONV, SIGNAL], DTYPES, "", Severity.INFO, "this one is 1-d"),
+        ([CONV, SIGNAL], DTYPES, "", Severity.NONE, "this one is 1-d"),
         ([MKL, CHECK], f"{FROZEN}\n{DTYPES}", "", Severity.WARNING, "calls MKL"),
         ([MKL, CHECK], f"{FROZEN}\n{DTYPES}", TABLE, Severity.NONE, "AUTOTUNE measured"),
         ([MKL, CHECK], f"{FROZEN}\n{DTYPES}", ARM, Severity.NONE, "AArch64"),

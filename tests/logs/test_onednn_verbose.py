@@ -338,3 +338,18 @@ def test_what_looks_like_a_place_in_a_file_is_none() -> None:
     assert record == LibraryMessage(
         api="cpu", level="debuginfo", message="platform,cache,L1d:48KB,L2:1024KB,smt:1"
     )
+
+
+def test_a_warning_may_name_its_place() -> None:
+    line = (
+        "onednn_verbose,v1,primitive,warning,ukernel,Scratchpad is not cache-line aligned,"
+        "src/cpu/x64/ukernel/brgemm.cpp:207"
+    )
+    (record,) = OnednnVerbose.parse(line)
+    assert record == LibraryMessage(
+        api="primitive",
+        level="warning",
+        message="ukernel,Scratchpad is not cache-line aligned",
+        file="src/cpu/x64/ukernel/brgemm.cpp",
+        line=207,
+    )

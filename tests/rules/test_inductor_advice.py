@@ -53,7 +53,7 @@ def test_a_newer_torch_is_advised_where_there_is_one_that_vectorizes_more(
     [
         (("aten.view_as_complex", "aten.mul", "aten.view_as_real"), "real-numbers"),
         (("aten.view_as_complex", "aten.mul", "aten.add", "aten.complex"), "two-parts"),
-        ((), "real-numbers"),
+        ((), "two-parts"),
     ],
 )
 def test_a_rotation_is_advised_where_complex_numbers_are_only_multiplied(

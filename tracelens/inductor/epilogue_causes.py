@@ -81,24 +81,24 @@ def severity(cause: Cause, pairs: list[Unfused]) -> Severity:
 
 def reason(cause: Cause, pairs: list[Unfused], call_ms: float = 0.0) -> str | None:
     """Return why there is nothing to do in a call of so many milliseconds; None where there is."""
-    if cause is Cause.ACL:
-        return (
-            "on AArch64 builds with the Arm Compute Library, Inductor registers no such fusions "
-            "(torch 2.6 to 2.15)"
-        )
-    if cause is Cause.TRAINING:
-        return (
-            "the model is being trained on a CPU, so its weights cannot be packed, and Inductor "
-            "generates no template for them"
-        )
-    if cause is Cause.TUNED:
-        return "AUTOTUNE measured the library as faster, and no setting makes it count what follows"
-    if cause is Cause.BATCHED:
-        return "a batched product is a plain ATen call on a CPU, frozen or not"
+    if cause in _HARMLESS:
+        return _HARMLESS[cause]
     count, known = moved(pairs)
     if known and cause is not Cause.GPU and is_little(count, pairs[0].seen.record, call_ms):
         return "so few bytes stay in a cache, or are a small part of what the graph moves"
     return None
+
+
+_HARMLESS = {
+    Cause.ACL: "on AArch64 builds with the Arm Compute Library, Inductor registers no such fusions "
+    "(torch 2.6 to 2.15)",
+    Cause.TRAINING: "the model is being trained on a CPU, so its weights cannot be packed, and "
+    "Inductor generates no template for them",
+    Cause.TUNED: "AUTOTUNE measured the library as faster, and no setting makes it count what "
+    "follows",
+    Cause.RANK: "Inductor packs no weights of 1-d convolutions, and as a 2-d one it was no faster",
+    Cause.BATCHED: "a batched product is a plain ATen call on a CPU, frozen or not",
+}
 
 
 def why(cause: Cause) -> str:

@@ -17,6 +17,7 @@ from tracelens.evidence import Seen, Table
 from tracelens.evidence.tables import Part
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.tasks import tasks
+from tracelens.inductor.weights import Unpackable, unpackable
 from tracelens.logs import Joined, Record
 from tracelens.logs._problems import Task, task_of
 from tracelens.logs._stack import StackFrame
@@ -53,6 +54,8 @@ class LibraryCall(_OfCalls):
     dtype: str = ""
     #: The user's lines that it computes, that of the operation itself first; none without graphs.
     lines: tuple[StackFrame, ...] = ()
+    #: Why freezing would not pack its weights.
+    unpackable: Unpackable = ""
 
     @classmethod
     def join(
@@ -61,7 +64,9 @@ class LibraryCall(_OfCalls):
         """Yield the calls of every module whose sizes are known."""
         lines = graphs.derived(Lines)
         for row in modules:
+            given = lines.given(row)
             for step, code, task, dtype in tasks(row.record):
+                why = unpackable(row.record.flow, step, given)
                 for place in row.places:
                     one = row.about(row.record, [place])
                     record = cls(
@@ -70,6 +75,7 @@ class LibraryCall(_OfCalls):
                         task=task,
                         dtype=dtype,
                         lines=lines.product(one, step.comment),
+                        unpackable=why,
                     )
                     yield row.about(record, [place])
 

@@ -33,6 +33,8 @@ PRODUCTS = frozenset(
 )
 #: How a graph writes what the names of kernels spell.
 SIGNS = {" + ": "add", " - ": "sub", " * ": "mul", " / ": "div", " ** ": "pow"}
+#: What stands in the names of inputs that are a module's own.
+STATE = ("self", "__", "_parameters_", "_buffers_")
 #: Steps from an activation up to the product that took it along.
 MAX_STEPS = 3
 
@@ -115,8 +117,18 @@ class Lines:
         What the compiled function is given as arguments is no constant: freezing leaves it.
         """
         inputs = self.inputs(seen)
-        words = ("self", "__", "_parameters_", "_buffers_")
-        return not inputs or any(word in name.lower() for name in inputs for word in words)
+        return not inputs or any(map(_is_state, inputs))
+
+    def given(self, seen: Seen[OutputModule]) -> frozenset[str]:
+        """Return the inputs of the module that the compiled function is given as arguments.
+
+        None are known where the traced graph is not in the log, or has other inputs.
+        """
+        traced, inputs = self.inputs(seen), seen.record.inputs
+        if len(traced) != len(inputs):
+            return frozenset()
+        pairs = zip(inputs, traced, strict=True)
+        return frozenset(name for name, called in pairs if not _is_state(called))
 
     def traced(self, seen: Seen[OutputModule]) -> list[FxGraph]:
         """Return the graphs that Dynamo traced for a generated module."""
@@ -219,3 +231,8 @@ def _called(target: str) -> frozenset[str]:
     parts = target.split(".")
     plain = parts[-1].removeprefix("special_")
     return frozenset({parts[-1], plain, f"native_{plain}", parts[3] if len(parts) > 3 else ""})
+
+
+def _is_state(called: str) -> bool:
+    """Whether an input of a traced graph is a module's own, by its name."""
+    return any(word in called.lower() for word in STATE)

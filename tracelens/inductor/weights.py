@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
+from typing import Literal
 
 import msgspec
 
@@ -11,10 +12,20 @@ from tracelens.logs._dataflow import Content, Dataflow
 from tracelens.logs._statements import ExternCall, KernelCall
 from tracelens.logs.output_code import OutputModule, Step
 
-__all__ = ["Unprepared", "tensors", "unprepared", "weight_of"]
+__all__ = [
+    "Unpackable",
+    "Unprepared",
+    "tensors",
+    "unpackable",
+    "unprepared",
+    "weight_of",
+]
 
 #: Library operators -> which of their operands is the weight of a layer.
 WEIGHTS = {"mm": 1, "addmm": 2, "bias_addmm": 2, "convolution": 1}
+
+#: Why freezing does not pack the weight of a call.
+Unpackable = Literal["", "1-d", "computed"]
 
 
 class Unprepared(msgspec.Struct, frozen=True):
@@ -34,8 +45,13 @@ class Unprepared(msgspec.Struct, frozen=True):
 
 
 def tensors(flow: Dataflow, step: Step) -> list[Content]:
-    """Return the operands that are tensors: a symbolic size is an input of the graph too."""
-    return [operand for operand in flow.operands(step) if operand.size is not None]
+    """Return the operands that are tensors, and not the parts that make up one of them.
+
+    A symbolic size is an input of the graph, too.
+    """
+    found = flow.operands(step)
+    parts = {id(part) for operand in found for part in operand.under}
+    return [each for each in found if each.size is not None and id(each) not in parts]
 
 
 def weight_of(flow: Dataflow, step: Step) -> Content | None:
@@ -43,6 +59,60 @@ def weight_of(flow: Dataflow, step: Step) -> Content | None:
     place = WEIGHTS.get(step.code.op) if isinstance(step.code, ExternCall) else None
     operands = tensors(flow, step)
     return operands[place] if place is not None and place < len(operands) else None
+
+
+def unpackable(flow: Dataflow, step: Step, given: Set[str]) -> Unpackable:
+    """Return why freezing does not pack the weight of a call; empty where nothing is known.
+
+    Args:
+        flow: Of the module.
+        step: The call.
+        given: Inputs of the module that are arguments of the compiled function.
+    """
+    weight = weight_of(flow, step)
+    if weight is None:
+        return ""
+    if _is_of_1d(step, weight):
+        return "1-d"
+    return "computed" if given and _is_computed(flow, weight, given) else ""
+
+
+def _is_of_1d(step: Step, weight: Content) -> bool:
+    """Whether it is the weight of a convolution over one dimension.
+
+    Inductor packs those of two and three (``_is_packable_convolution`` in
+    torch/_inductor/fx_passes/mkldnn_fusion.py).
+    """
+    is_convolution = isinstance(step.code, ExternCall) and step.code.op == "convolution"
+    return is_convolution and len(weight.size or ()) == 3
+
+
+def _is_computed(flow: Dataflow, weight: Content, given: Set[str]) -> bool:
+    """Whether an argument is needed for it, and no tensor of the module's has its elements.
+
+    One kernel often copies weights and activations: one of as many elements is what it copies.
+    """
+    inputs = list(_inputs(flow, weight))
+    return (
+        weight.producer is not None
+        and any(one.name in given for one in inputs)
+        and not any(one.count == weight.count for one in inputs if one.name not in given)
+    )
+
+
+def _inputs(flow: Dataflow, content: Content) -> Iterator[Content]:
+    """Yield the inputs of the graph that a content may be computed from."""
+    waiting = [content]
+    seen = {id(content)}
+    while waiting:
+        one = waiting.pop()
+        if one.producer is None:
+            yield one
+            continue
+        for read in (*one.under, *flow.operands(one.producer)):
+            if id(read) not in seen:
+                seen.add(id(read))
+                waiting.append(read)
 
 
 def unprepared(row: Seen[OutputModule]) -> Iterator[Unprepared]:
@@ -53,7 +123,7 @@ def unprepared(row: Seen[OutputModule]) -> Iterator[Unprepared]:
     flow = row.record.flow
     for step, call in row.record.extern_calls():
         weight = weight_of(flow, step)
-        if weight is None or not call.target.startswith("extern"):
+        if weight is None or not call.target.startswith("extern") or _is_of_1d(step, weight):
             continue
         copied = _copied(flow, weight)
         source = copied or weight

@@ -210,12 +210,11 @@ class ExecCheck(_Said):
     component: str
 
 
-class LibraryMessage(Record):
+class LibraryMessage(_Said):
     """An error, a warning or a debug message."""
 
     api: str = ""
     level: str
-    message: str
 
 
 class _Partition(Record):

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.inductor.fallbacks import ARITHMETIC, Fallback, fallbacks
+from tracelens.inductor import nodes
+from tracelens.inductor.fallbacks import ARITHMETIC, fallbacks
 from tracelens.inductor.graphs import heaviest
 from tracelens.inductor.origins import Lines
+from tracelens.logs.graph_code import TensorType
 from tracelens.logs.output_code import OutputModule
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
@@ -19,7 +21,7 @@ from tracelens.rules import Rule
 from tracelens.words import few, listed, plural, size
 
 if TYPE_CHECKING:
-    from tracelens.logs.graph_code import FxGraph
+    from tracelens.logs.graph_code import FxGraph, Node, Origin
     from tracelens.logs.perf_hints import FallbackKernel
     from tracelens.logs.warnings import TorchWarning
 
@@ -31,6 +33,8 @@ FOURIER = "_fft_"
 _FOURIER = "a Fourier transform makes the complex numbers, and a library computes it either way"
 #: The same as a traced graph has it.
 _CALLED = re.compile(r"torch\._C\._fft\.|torch\.i?stft\(")
+#: Types of traced graphs: ``c64``.
+_COMPLEX = re.compile(r"c\d{1,3}\Z")
 #: What a rotation of pairs is made of, and what only changes the form of a tensor.
 ROTATION = frozenset(
     f"aten.{name}"
@@ -138,11 +142,15 @@ class ComplexOpsNotLowered(Rule):
         moved = sum(call.bytes for call in calls)
         names = tuple(one.name for one in shown)
         fourier = any(one.op.startswith(FOURIER) for one in found) or _transforms(graphs)
+        if not shown:
+            traced = _traced(graphs)
+            names = tuple(traced)
+            frame = next((origin.frame for origin in traced.values() if origin), None)
         data = self.Data(operators=names, calls=len(calls), bytes=moved, is_fourier=fourier)
         yield self.finding(
             "complex",
             title="operators on complex numbers are not compiled",
-            message=_message(shown, len(calls), moved),
+            message=_message(names, len(calls), moved, is_traced=not shown),
             harmless=_FOURIER if fourier else None,
             count=max(1, len(calls)),
             where=user_code.where(frame),
@@ -157,11 +165,27 @@ def _transforms(graphs: Table[FxGraph]) -> bool:
     return any(_CALLED.search(row.record.body) for row in graphs)
 
 
-def _message(shown: list[Fallback], calls: int, moved: int) -> str:
-    if not shown:
+def _traced(graphs: Table[FxGraph]) -> dict[str, Origin | None]:
+    """Return the operators of traced graphs whose results are complex, and where each is first."""
+    found: dict[str, Origin | None] = {}
+    for row in graphs:
+        if row.record.traced:
+            for node, origin in row.record.calls():
+                if _is_complex(node) and nodes.name(node):
+                    found.setdefault(f"aten.{nodes.name(node)}", origin)
+    return found
+
+
+def _is_complex(node: Node) -> bool:
+    return isinstance(node.type, TensorType) and _COMPLEX.match(node.type.dtype) is not None
+
+
+def _message(names: tuple[str, ...], calls: int, moved: int, *, is_traced: bool) -> str:
+    if not names:
         return "The log does not say which; TORCH_LOGS=perf_hints would."
-    names = listed([one.name for one in shown])
+    if is_traced:
+        return f"The traced graphs compute complex numbers: {listed(names)}."
     if not calls:
-        return f"{names} call ATen."
+        return f"{listed(names)} call ATen."
     read = f", and {size(moved)} are read and written for them alone" if moved else ""
-    return f"{names}: {plural(calls, 'call')} of ATen per call of the graph{read}."
+    return f"{listed(names)}: {plural(calls, 'call')} of ATen per call of the graph{read}."

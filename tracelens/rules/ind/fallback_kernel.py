@@ -19,6 +19,7 @@ from tracelens.inductor.fallbacks import (
 )
 from tracelens.inductor.graphs import heaviest, traffic
 from tracelens.inductor.origins import Lines
+from tracelens.logs._statements import KernelCall
 from tracelens.logs.output_code import OutputModule
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
@@ -28,6 +29,7 @@ from tracelens.words import few, listed, plural, size
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
     from tracelens.logs.perf_hints import FallbackKernel as Hint
+    from tracelens.logs.warnings import TorchWarning
 
 __all__ = ["FallbackKernel"]
 
@@ -39,6 +41,16 @@ MANY = 16
 TINY, FEW = 1 << 10, 4
 #: Their part of what the graph moves, up to which they are not worth one, either.
 SMALL_PART = 0.02
+#: What Inductor leaves to ATen where it is joined on a CPU.
+_BYTES = {"int8", "uint8"}
+
+
+def _is_joined_bytes(data: FindingData) -> bool:
+    return (
+        getattr(data, "is_converted", False)
+        and getattr(data, "operators", ()) == ("aten.cat",)
+        and set(getattr(data, "dtypes", ())) <= _BYTES
+    )
 
 
 class FallbackKernel(Rule):
@@ -89,8 +101,21 @@ class FallbackKernel(Rule):
         bytes: int
         #: Data types that the calls read; empty where the log shows no call.
         dtypes: tuple[str, ...] = ()
+        #: Nothing but kernels that convert it read what each call returns.
+        is_converted: bool = False
 
     remedies = (
+        Remedy(
+            id="convert-first",
+            text="Convert before `torch.cat` or `torch.stack` what is converted right after it: "
+            "Inductor has code for joining the other type.",
+            when="int8 or uint8 tensors are joined on a CPU, and converted then",
+            applies=_is_joined_bytes,
+            code="w = torch.stack([a.to(dtype), b.to(dtype)], -1)",
+            proof="tests/advice/IND001/convert-first.py",
+            basis="tested",
+            edits=True,
+        ),
         Remedy(
             id="precompute",
             text="Where it counts positions of a mask, compute these once, outside of the "
@@ -121,16 +146,20 @@ class FallbackKernel(Rule):
         modules: Table[OutputModule],
         hints: Table[Hint],
         graphs: Table[FxGraph],
+        warnings: Table[TorchWarning],
     ) -> Iterator[Finding]:
         """Yield one finding per operator, and one note about those that are right."""
         del lowered
         found = fallbacks(modules, hints)
         has_complex = any(one.is_complex for one in found)
+        warned = any(row.record.topic == "complex-operators" for row in warnings)
         lines = graphs.derived(Lines)
         right = []
         for one in found:
             if one.library == "aten" and one.op in COMPUTABLE:
-                if not (has_complex and one.op in ARITHMETIC):
+                # It falls back for its type alone: where hints are all, the warning tells which.
+                of_complex = has_complex or (warned and not one.calls)
+                if not (of_complex and one.op in ARITHMETIC):
                     yield self._finding(one, lines)
             elif one.hints and not one.is_complex and one.op not in SCATTERS:
                 right.append(one)
@@ -150,7 +179,11 @@ class FallbackKernel(Rule):
         grave = moved >= LARGE or len(calls) >= MANY
         dtypes = {str(read.dtype) for call in calls for read in call.operands if read.dtype}
         data = self.Data(
-            operators=(one.name,), calls=len(calls), bytes=moved, dtypes=tuple(sorted(dtypes))
+            operators=(one.name,),
+            calls=len(calls),
+            bytes=moved,
+            dtypes=tuple(sorted(dtypes)),
+            is_converted=bool(calls) and all(map(_is_converted, calls)),
         )
         return self.finding(
             one.name,
@@ -177,6 +210,20 @@ class FallbackKernel(Rule):
             count=len(names),
             evidence=[one.hints[0].quote(at=one.hints[0].record.at) for one in few(right)],
         )
+
+
+def _is_converted(call: Call) -> bool:
+    """Whether kernels that convert it are all that reads the result."""
+    readers = [step.code for result in call.results for step in result.readers]
+    kernels = [
+        call.seen.record.kernels.get(code.kernel) if isinstance(code, KernelCall) else None
+        for code in readers
+    ]
+    return (
+        bool(kernels)
+        and not any(result.returned for result in call.results)
+        and all(kernel is not None and "to_copy" in kernel.fused for kernel in kernels)
+    )
 
 
 def _times(calls: list[Call]) -> str:

@@ -184,17 +184,6 @@ class UnfusedEpilogue(Rule):
             proof="https://uxlfoundation.github.io/oneDNN/dev_guide_attributes_post_ops.html",
         ),
         Remedy(
-            id="conv-2d",
-            text="Where it matters, make the 1-d convolution and what follows it 2-d, of height 1, "
-            "with the same weights: in a frozen model oneDNN then takes activations along.",
-            when="a 1-d convolution",
-            applies=lambda data: data.cause == "rank",
-            code="x = torch.nn.functional.conv2d(x.unsqueeze(2), weight.unsqueeze(2), bias)\n"
-            "x = torch.nn.functional.gelu(x).squeeze(2)  # or what else follows",
-            basis="tested",
-            proof="tests/advice/IND002/conv-2d.py",
-        ),
-        Remedy(
             id="triton",
             text="Let Triton templates compete: they take what follows into the product.",
             when="GPU",

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from tracelens.evidence import Place, Seen, Table
+from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment
 from tracelens.inductor import remedies as inductor
-from tracelens.logs import _onednn_work as work
-from tracelens.logs._onednn_parts import MemoryDescriptor
 from tracelens.onednn.data import PrimitiveData, descriptors
 from tracelens.onednn.excerpts import LEAST_MS, SHARE_OF_EXCERPT, adjacent, is_excerpt, too_little
-from tracelens.onednn.implementations import COMPUTE
 from tracelens.onednn.recurrent import steps
+from tracelens.onednn.reordered import MIN_COUNT, Weight, unpackable, weights
 from tracelens.onednn.runs import Spent, steady
 from tracelens.onednn.stories import UNFROZEN
 from tracelens.onednn.summary import quote
@@ -37,15 +34,17 @@ if TYPE_CHECKING:
 
 __all__ = ["WeightReorderEveryIteration"]
 
-#: A weight that is reordered less often was packed, not reordered each time.
-MIN_COUNT = 3
-#: Reorders per use. Packed once and used twice is 0.5.
-MIN_PER_USE = 0.75
 #: Share of all execution time from which it deserves action, and below which it is a note.
 ACT_SHARE, NOTE_SHARE = 0.04, 0.01
-
-#: What identifies a tensor in memory as far as a log tells: its layout and its size.
-Tensor = tuple[tuple[str, str, str, str], int]
+_COMPUTED = (
+    " The weights are computed in every call from what the model is given, so they are no "
+    "constants, and freezing does not pack them."
+)
+_ONE_DIMENSION = (
+    "Inductor packs the weights of 2-d and 3-d convolutions alone, and 1-d ones that were written "
+    "as 2-d were no faster"
+)
+_GROUPED = re.compile(r"g(\d{1,9})mb1_")
 
 
 class WeightReorderEveryIteration(Rule):
@@ -74,7 +73,9 @@ class WeightReorderEveryIteration(Rule):
 
     ## What to do
     For inference, freeze the compiled model: the weights become constants of the graph and are
-    packed when it is compiled. Where nothing is compiled, compile with freezing and measure.
+    packed when it is compiled. Where nothing is compiled, compile with freezing and measure. Weights
+    that are computed from what the model is given stay what they are: where each sample has its own,
+    as in a modulated convolution, scale the input and the result instead.
 
     ## How a live run confirms it
     The workload runs with ``TORCHINDUCTOR_FREEZING=1``. Confirmed when the reorders vanish and the
@@ -109,6 +110,9 @@ class WeightReorderEveryIteration(Rule):
         weights: int
         executions_ms: float
         is_excerpt: bool
+        #: Why freezing packs none of them: ``computed`` anew from what compiled code is given, or
+        #: of ``1-d`` convolutions.
+        unpackable: str = ""
 
     remedies = (
         Remedy(
@@ -129,7 +133,22 @@ class WeightReorderEveryIteration(Rule):
             proof="needs an AArch64 machine; github.com/ARM-software/ComputeLibrary/issues/1060",
         ),
         inductor.freeze(
-            "ONE003", applies=lambda data: data.primitive != "rnn" and inductor.can_freeze(data)
+            "ONE003",
+            applies=lambda data: (
+                data.primitive != "rnn" and not data.unpackable and inductor.can_freeze(data)
+            ),
+        ),
+        Remedy(
+            id="scaled-input",
+            text="Where the groups are the batch, and the weights of a sample are one weight times "
+            "scales per channel, scale the input and the result instead: it is one convolution of "
+            "the whole batch then.",
+            when="grouped convolutions whose weights are computed in every call",
+            applies=lambda data: data.unpackable == "computed" and _groups_are_batch(data.shape),
+            code="y = F.conv2d(x * s[:, :, None, None], weight) * d[:, :, None, None]",
+            basis="tested",
+            proof="tests/advice/ONE003/scaled-input.py",
+            edits=True,
         ),
         inductor.compile_frozen(
             applies=lambda data: data.primitive != "rnn" and inductor.can_compile(data)
@@ -149,7 +168,8 @@ class WeightReorderEveryIteration(Rule):
 
     def follows(self, finding: Finding) -> Iterable[Story]:
         """Return the story that it is a symptom of."""
-        return [UNFROZEN] if finding.data.get("is_compiled") else ()
+        data = finding.data
+        return [UNFROZEN] if data.get("is_compiled") and not data.get("unpackable") else ()
 
     def check(
         self,
@@ -163,22 +183,25 @@ class WeightReorderEveryIteration(Rule):
         external: Table[ExternalKernel],
     ) -> Iterator[Finding]:
         """Yield one finding per primitive whose weights are reordered."""
-        weights = list(_weights(execs))
+        shown = weights(execs)
         # Lines between a reorder and its use are executions, unless oneDNN tells more.
         is_plain = not (len(created) or len(checked) or len(external))
         spent = Spent.of(execs, calls, ran, run)
-        by_primitive: dict[str, list[_Weight]] = {}
-        for weight in weights:
+        by_primitive: dict[str, list[Weight]] = {}
+        for weight in shown:
             if weight.recurs and not (is_plain and weight.is_packed_first):
                 by_primitive.setdefault(weight.primitive, []).append(weight)
         once = not by_primitive and is_excerpt(execs)
         if once:
             yield from self._packed(list(execs), run)
-            by_primitive = _shown_once(weights, spent)
+            by_primitive = _shown_once(shown, spent)
         for primitive, found in by_primitive.items():
             ms = steady(_once(row for weight in found for row in weight.reorders))
             light = too_little(ms, spent.share(ms), NOTE_SHARE, execs) or _of_sequences(found)
-            yield self._finding(primitive, found, spent, run, excerpt=once, light=light)
+            why = unpackable(found, ran)
+            if why == "1-d":
+                light = light or _ONE_DIMENSION
+            yield self._finding(primitive, found, spent, run, excerpt=once, light=light, why=why)
 
     def _packed(self, rows: list[Seen[PrimitiveExec]], run: Table[RunFacts]) -> Iterator[Finding]:
         """Yield that a few lines hold nothing but weights which are packed, each of them once."""
@@ -219,12 +242,13 @@ class WeightReorderEveryIteration(Rule):
     def _finding(
         self,
         primitive: str,
-        found: list[_Weight],
+        found: list[Weight],
         spent: Spent,
         run: Table[RunFacts],
         *,
         excerpt: bool,
         light: str,
+        why: str,
     ) -> Finding:
         reorders = _once(row for weight in found for row in weight.reorders)
         uses = _once(row for weight in found for row in weight.uses)
@@ -248,6 +272,7 @@ class WeightReorderEveryIteration(Rule):
             weights=len(found),
             executions_ms=steady(uses),
             is_excerpt=excerpt,
+            unpackable=why,
         )
         return self.finding(
             primitive,
@@ -256,6 +281,7 @@ class WeightReorderEveryIteration(Rule):
                 f"{count} reorders ({', '.join(pairs[:4])}) for {data.executions} "
                 f"executions of {primitive}: {spent.tell(ms)}, "
                 f"beside {length(data.executions_ms)} for the executions themselves."
+                f"{_COMPUTED if why == 'computed' else ''}"
             ),
             severity=_severity(share, ms),
             harmless=light or None,
@@ -275,7 +301,13 @@ class WeightReorderEveryIteration(Rule):
         )
 
 
-def _of_sequences(found: list[_Weight]) -> str:
+def _groups_are_batch(shape: str) -> bool:
+    """Whether a convolution of one image has several groups."""
+    found = _GROUPED.match(shape)
+    return found is not None and found[1] != "1"
+
+
+def _of_sequences(found: list[Weight]) -> str:
     """Return why nothing need be done where recurrent layers are given whole sequences."""
     whole = all((steps(row.record.shape) or 1) > 1 for weight in found for row in weight.uses)
     return "a recurrent layer packs its weights once for a whole sequence" if whole else ""
@@ -291,10 +323,10 @@ def _once(rows: Iterable[Seen[PrimitiveExec]]) -> list[Seen[PrimitiveExec]]:
     return list({id(row): row for row in rows}.values())
 
 
-def _shown_once(weights: Iterable[_Weight], spent: Spent) -> dict[str, list[_Weight]]:
+def _shown_once(shown: Iterable[Weight], spent: Spent) -> dict[str, list[Weight]]:
     """Return what a few lines show: three calls, each straight after the reorder of its weight."""
-    by_primitive: dict[str, list[_Weight]] = {}
-    for weight in weights:
+    by_primitive: dict[str, list[Weight]] = {}
+    for weight in shown:
         if any(adjacent(reorder, use) for reorder in weight.reorders for use in weight.uses[:1]):
             by_primitive.setdefault(weight.primitive, []).append(weight)
     return {
@@ -303,89 +335,6 @@ def _shown_once(weights: Iterable[_Weight], spent: Spent) -> dict[str, list[_Wei
         if sum(min(w.written, w.read) for w in found) >= MIN_COUNT
         and spent.share(steady(_once(r for w in found for r in w.reorders))) >= SHARE_OF_EXCERPT
     }
-
-
-class _Weight(msgspec.Struct):
-    """One layout and size of weights: what writes it, and what reads it."""
-
-    primitive: str
-    reorders: list[Seen[PrimitiveExec]] = msgspec.field(default_factory=list)
-    uses: list[Seen[PrimitiveExec]] = msgspec.field(default_factory=list)
-
-    @property
-    def recurs(self) -> bool:
-        """Whether it is written about as often as it is read, and some call is repeated."""
-        repeated = min(max(r.count for r in rows) for rows in (self.reorders, self.uses)) > 1
-        often = min(self.written, self.read) >= MIN_COUNT
-        return repeated and often and self.written >= MIN_PER_USE * self.read
-
-    @property
-    def is_packed_first(self) -> bool:
-        """Whether all reorders may stand before the first use, as where a stack is packed once."""
-        both = (self.reorders, self.uses)
-        reorder, use = (min((row.first for row in rows), key=_at) for rows in both)
-        same = (reorder.input, reorder.writer) == (use.input, use.writer)
-        return same and use.line - reorder.line >= self.written
-
-    @property
-    def written(self) -> int:
-        """How often it is reordered."""
-        return sum(row.count for row in self.reorders)
-
-    @property
-    def read(self) -> int:
-        """How often it is used."""
-        return sum(row.count for row in self.uses)
-
-
-def _at(place: Place) -> tuple[str, int]:
-    return place.input, place.line
-
-
-def _weights(execs: Table[PrimitiveExec]) -> list[_Weight]:
-    trained = {
-        (row.record.primitive, row.record.precision) for row in execs if row.record.is_training
-    }
-    reorders: dict[Tensor, list[Seen[PrimitiveExec]]] = {}
-    for row in execs:
-        run = row.record
-        if run.primitive == "reorder" and run.mds and (written := _tensor(run, -1)):
-            reorders.setdefault(written, []).append(row)
-    found: dict[tuple[str, Tensor], _Weight] = {}
-    for row in execs:
-        run = row.record
-        if run.primitive not in COMPUTE or _changes(run, trained):
-            continue
-        for index, md in enumerate(run.mds):
-            tensor = _tensor(run, index) if md in run.weights and not _packed(run, md) else None
-            if tensor is not None and tensor in reorders:
-                weight = found.setdefault(
-                    (run.primitive, tensor), _Weight(run.primitive, reorders[tensor])
-                )
-                weight.uses.append(row)
-    return list(found.values())
-
-
-def _changes(run: PrimitiveExec, trained: set[tuple[str, str]]) -> bool:
-    """Whether the weights of ``run`` may change from call to call."""
-    return run.prop_kind != "forward_inference" and (run.primitive, run.precision) in trained
-
-
-def _packed(run: PrimitiveExec, md: MemoryDescriptor) -> bool:
-    """Whether the caller came with weights in this layout, and did not leave the choice open."""
-    return run.primitive in {"matmul", "inner_product"} and "a" not in md.props
-
-
-def _tensor(run: PrimitiveExec, index: int) -> Tensor | None:
-    """Return what identifies argument ``index``, if nothing else of ``run`` looks like it."""
-    md = run.mds[index]
-    size = work.elements(run, md)
-    alike = [
-        other
-        for other in run.mds
-        if other.layout == md.layout and work.elements(run, other) == size
-    ]
-    return (md.layout, size) if size and len(alike) == 1 else None
 
 
 def _is_of_weights(tag: str) -> bool:
