@@ -310,3 +310,29 @@ def test_objects_that_python_itself_copies_are_a_note(
     reasons = [f"___check_obj_id(cls, {number}), type=<class 'type'>" for number in (7, 8)]
     text = recompiled("made", *reasons).replace("/home/ana/proj/net.py", file)
     assert told("RCP008", text, tmp_path).severity == severity
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "lengths", "is_filled"),
+    [
+        ("G['stats']['kl']", 'stats["kl"].append(kl)', (1, 5, 6), True),
+        ("self.kept", "if len(self.kept) > 0:", (1, 2, 3, 4), True),
+        ("self.kept", "if len(self.kept) > 0:", (1, 4, 2, 3), False),
+        ("self.kept", "if len(self.kept) > 0:", (1, 2, 3), False),
+        ("images", "h = max(i.shape[-2] for i in images)", (1, 2, 3, 4), False),
+    ],
+)
+def test_a_list_that_calls_fill_is_emptied_and_not_stacked(
+    source: str, line: str, lengths: tuple[int, ...], is_filled: bool, tmp_path: Path
+) -> None:
+    reasons = [f"len({source}) == {n}  # {line}  # proj/net.py:20 in forward" for n in lengths]
+    found = told("RCP017", recompiled("forward", *reasons), tmp_path)
+    assert ("empty" in ids(found)) == is_filled
+    assert ("stack" in ids(found)) != is_filled
+
+
+@pytest.mark.parametrize(("line", "counts"), [("Mix.calls += 1", True), ("x * Mix.calls", False)])
+def test_a_counter_in_a_class_is_counted_outside(line: str, counts: bool, tmp_path: Path) -> None:
+    reasons = [f"G['Mix'].calls == {n}  # {line}  # proj/net.py:20 in forward" for n in (0, 2, 4)]
+    found = told("RCP007", recompiled("forward", *reasons), tmp_path)
+    assert ids(found)[:1] == (["count-outside"] if counts else ["pass-argument"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.entry_guards import entry_of
@@ -27,6 +28,10 @@ __all__ = ["ContainerLength"]
 
 #: Recompiles from which on it is certain that the container grows.
 CERTAIN = 3
+
+#: A line that adds to the list of a name; what is an attribute, or an item of another container.
+_ADDS = r"\b{}(?:['\"]?\])?(?:\.(?:append|extend|insert)\(| ?\+= )"
+_KEPT_IN = re.compile(r"[.\[]")
 
 #: What is said of two lengths, by whether an imported module's first call made the second one.
 _ONCE = {
@@ -69,11 +74,21 @@ def _is_called(data: RecompileData) -> bool:
 
 
 def _is_filled(data: RecompileData) -> bool:
-    """Whether the function itself makes it longer: ``self.outputs.append(x)``."""
-    name = re.search(r"\w{1,80}\Z", data.source)
-    return bool(
-        name and re.search(rf"\b{name[0]}(?:\.(?:append|extend|insert)\(| ?\+= )", data.code)
-    )
+    """Whether the function makes it longer: ``self.outputs.append(x)``, maybe in a later line.
+
+    The guard may stand for a line that reads it before. What the program keeps, and what has more
+    items in each call by the same number, is filled by the calls.
+    """
+    name = re.search(r"(\w{1,80})(?:['\"]?\])?\Z", data.source)
+    if name and re.search(_ADDS.format(name[1]), data.code):
+        return True
+    return not data.is_variable and bool(_KEPT_IN.search(data.source)) and _rises(data.values)
+
+
+def _rises(values: tuple[str, ...]) -> bool:
+    numbers = [int(one) for one in values if one.isdecimal()]
+    steps = {after - before for before, after in pairwise(numbers)}
+    return len(numbers) > CERTAIN and len(steps) == 1 and min(steps) > 0
 
 
 def _is_list(data: RecompileData) -> bool:

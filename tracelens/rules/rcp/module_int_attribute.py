@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tracelens.evidence import Table
@@ -14,7 +15,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._branched import BRANCH, branched
 from tracelens.rules.rcp._changes import Group, groups
-from tracelens.rules.rcp._data import RecompileRule, guards_of, is_global
+from tracelens.rules.rcp._data import RecompileData, RecompileRule, guards_of, is_global
 from tracelens.rules.rcp._index import LOOK_UP, looks_up
 from tracelens.rules.rcp._tell import listed, tell
 
@@ -28,6 +29,11 @@ _WHAT = {
     False: "Integer attributes of modules are constants of the compiled code",
     True: "Integers that are reached through a global are constants of the compiled code",
 }
+
+
+def _counts(data: RecompileData) -> bool:
+    """Whether the line is the counter's: ``Layer.calls += 1``."""
+    return bool(re.match(rf"{re.escape(data.source)} ?[+-]=", data.code))
 
 
 class ModuleIntAttribute(RecompileRule):
@@ -80,11 +86,20 @@ class ModuleIntAttribute(RecompileRule):
     remedies = (
         LOOK_UP,
         Remedy(
+            "count-outside",
+            "Count outside of the compiled function, where it is called: this line makes it "
+            "another number in every call.",
+            when="a counter that is reached through a global, and the line counts",
+            applies=lambda data: is_global(data) and _counts(data),
+            basis="tested",
+            proof="tests/advice/RCP007/count-outside.py",
+        ),
+        Remedy(
             "pass-argument",
             "Pass the number to the compiled function as an argument: an integer that is reached "
             "through a global is a constant, and an argument becomes a symbol.",
             when="an object or a module that the function reaches through a global",
-            applies=lambda data: is_global(data) and not looks_up(data),
+            applies=lambda data: is_global(data) and not (looks_up(data) or _counts(data)),
             basis="tested",
             proof="tests/advice/RCP007/pass-argument.py",
         ),
