@@ -11,7 +11,9 @@ texts = st.one_of(
     st.integers(0, 10**7).map(lambda steps: f"{steps / 4096:.6g}"),
     st.integers(0, 10**12).map(lambda steps: f"{steps / 1e6:.9f}"),
     st.floats(0, 1e7).map(lambda ms: f"{ms:.3f}"),
-    st.sampled_from(["0", "1", "2", "0.5", "0.000244141", "1.09051", "1.0905", "123456.7891"]),
+    st.sampled_from(
+        ["0", "1", "2", "0.5", "5.", "00.5", "0.000244141", "1.09051", "1.0905", "123456.7891"]
+    ),
 ).filter(lambda text: "e" not in text)
 
 

@@ -18,6 +18,7 @@ LONGEST_DECIMAL = 12
 #: Milliseconds up to which a sum of such numbers is known to half a unit of the ninth place: the
 #: errors of n doubles are less than 2^-52 of their sum.
 MAX_DECIMAL_SUM = 1e6
+_DECIMALS = msgspec.json.Decoder(list[float])
 #: An execution that took so many milliseconds and medians more than the median waited for a core,
 #: where there are enough to know, and it is one of them or one in so many.
 WAIT_MS, WAIT_FACTOR, FEWEST, FEW = 3.0, 20.0, 4, 10
@@ -87,7 +88,7 @@ class Times:
         Exact, as :meth:`add` is: a sum of decimals with up to nine places is one again, and where
         it is small enough to be known to half a unit of the ninth, it is that one.
         """
-        values = sorted(map(float, texts))
+        values = sorted(_decimals(texts))
         longest = max(map(len, texts))
         if longest > LONGEST_DECIMAL or values[-1] * len(values) > MAX_DECIMAL_SUM:
             for text in texts:
@@ -156,6 +157,14 @@ class Times:
         ms = self.max if late == 1 else sum(n * _edge(key) for key, n in waited.items()) / late
         first = self.first if self.first <= limit else 0.0
         return max(self.total - late * (ms - usual) - max(0.0, first - usual), self.n * self.min)
+
+
+def _decimals(texts: Sequence[bytes]) -> list[float]:
+    """Return the numbers that ``texts`` are; as JSON they are read in half the time."""
+    try:
+        return _DECIMALS.decode(b"[%b]" % b",".join(texts))
+    except msgspec.DecodeError:  # not all that is a number is one in JSON
+        return [float(text) for text in texts]
 
 
 def _bucket(ms: float) -> int:
