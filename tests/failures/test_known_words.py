@@ -36,6 +36,16 @@ def test_the_words_of_an_entry_are_answered_by_it(one: Refusal, text: str) -> No
     assert len(text) > 9
 
 
+@pytest.mark.parametrize(("rows", "is_empty"), [("0L", True), ("20L", False), ("s0", False)])
+def test_an_index_into_nothing_is_no_index_that_is_too_large(rows: str, is_empty: bool) -> None:
+    """Code that was compiled for no rows has no largest index to compare with."""
+    told = refusal(
+        f"RuntimeError: kernel, /x/c.main.cpp:39, index out of bounds: 0 <= tmp2 < {rows}"
+    )
+    assert told is not None
+    assert ("no rows" in told.what) is is_empty
+
+
 def test_an_error_of_the_program_is_told_with_its_line_and_no_bisecting(tmp_path: Path) -> None:
     text = "mat1 and mat2 shapes cannot be multiplied (32x784 and 512x10)"
     found = first(EAGER.format(text), tmp_path)

@@ -266,7 +266,8 @@ class AttentionNotFused(Rule):
         ),
         Remedy(
             id="no-dropout",
-            text="Set the dropout of attention weights to 0, if the model trains as well.",
+            text="Set the dropout of the attention weights to 0 where the model is made, if it "
+            "then learns as well.",
             when="weights are dropped at random",
             applies=lambda data: data.cause == "dropout",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
