@@ -17,7 +17,7 @@ from tracelens.fleet import Executor
 from tracelens.fleet.tasks import Done, Question, Task, do, is_foreign
 from tracelens.plugins.ahead import fetch
 from tracelens.report import Input, Report
-from tracelens.source import Group, merged, of_one_process, size_of
+from tracelens.source import Group, Merging, Spans, merged, of_one_process, size_of, spans_of
 from tracelens.source.places import place_of
 
 __all__ = ["Gathered", "gathered"]
@@ -132,7 +132,33 @@ def _evidence(done: Done) -> tuple[Evidence, Input]:
 
 
 def _apart(group: Group, results: Iterator[Done]) -> Iterator[Gathered]:
-    """Yield the runs of a group of which only what was read tells what belongs together."""
-    read = {path: _evidence(next(results)) for path in group.paths}
-    for run in of_one_process(group, {path: one[0] for path, one in read.items()}):
-        yield _together(group.name, (read.pop(path) for path in run))
+    """Yield the runs of a group of which only what was read tells what belongs together.
+
+    The first part begins the first run whatever it tells, and is put together at once: of many
+    ranks, all but the stragglers are in it.
+    """
+    at_first = {*group.parts[0]}
+    begun = {group.parts[0][0]: Merging()}
+    rest: dict[str, tuple[Evidence, Input]] = {}
+    spans: dict[str, Spans] = {}
+    for path in group.paths:
+        one = _evidence(next(results))
+        spans[path] = spans_of(one[0])
+        if path in at_first:
+            begun[group.parts[0][0]].add(*one)
+        else:
+            rest[path] = one
+        del one  # what is put together must not stay besides
+    for run in of_one_process(group, spans):
+        yield _completed(group.name, begun.pop(run[0], Merging()), run, rest)
+
+
+def _completed(
+    name: str, merging: Merging, run: Sequence[str], rest: dict[str, tuple[Evidence, Input]]
+) -> Gathered:
+    """Return a run: what is put together already, and what the ``rest`` holds of it."""
+    for path in run:
+        if path in rest:
+            merging.add(*rest.pop(path))
+    evidence, inputs = merging.result
+    return Gathered(name, inputs, evidence, None)

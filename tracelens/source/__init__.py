@@ -17,10 +17,21 @@ from tracelens.source.kinds import Kinds
 from tracelens.source.opened import Inseparable
 from tracelens.source.places import expand, size_of
 from tracelens.source.prefixes import BEGUN, TORCH, TORN, peel, rank_of
-from tracelens.source.runs import Group, groups, of_one_process
+from tracelens.source.runs import Group, Spans, groups, of_one_process, spans_of
 from tracelens.source.texts import TextSegmenter
 
-__all__ = ["Group", "Reading", "groups", "merged", "of_one_process", "read", "size_of"]
+__all__ = [
+    "Group",
+    "Merging",
+    "Reading",
+    "Spans",
+    "groups",
+    "merged",
+    "of_one_process",
+    "read",
+    "size_of",
+    "spans_of",
+]
 
 #: Most text that is read as one kind on request (``--as``), in bytes.
 MAX_FORCED = 64 << 20
@@ -55,19 +66,35 @@ def read(
 
 def merged(read: Iterable[tuple[Evidence, Input]]) -> tuple[Evidence, tuple[Input, ...]]:
     """Return the evidence of one run, of what was read of its inputs, in order."""
-    total: Evidence | None = None
-    inputs: list[Input] = []
-    paths: set[str] = set()
+    run = Merging()
     for evidence, source in read:
-        if total is None:
-            total = evidence
+        run.add(evidence, source)
+    return run.result
+
+
+class Merging:
+    """The evidence of one run, to which that of its inputs is added in order."""
+
+    def __init__(self) -> None:
+        self._total: Evidence | None = None
+        self._inputs: list[Input] = []
+        self._paths: set[str] = set()
+
+    def add(self, evidence: Evidence, source: Input) -> None:
+        """Add what was read of the next input."""
+        if self._total is None:
+            self._total = evidence
         else:
-            if _log_beside(source.path) in paths:
-                evidence.forget(STRUCTURED, total.kinds.keys() - {STRUCTURED})
-            total.merge(evidence)
-        inputs.append(source)
-        paths.add(str(Path(source.path)))
-    return Evidence() if total is None else total, tuple(inputs)
+            if _log_beside(source.path) in self._paths:
+                evidence.forget(STRUCTURED, self._total.kinds.keys() - {STRUCTURED})
+            self._total.merge(evidence)
+        self._inputs.append(source)
+        self._paths.add(str(Path(source.path)))
+
+    @property
+    def result(self) -> tuple[Evidence, tuple[Input, ...]]:
+        """The evidence of all of them, and what was read."""
+        return Evidence() if self._total is None else self._total, tuple(self._inputs)
 
 
 class Reading:

@@ -19,12 +19,16 @@ from tracelens.evidence import Evidence
 from tracelens.source.jobs import jobs_of
 from tracelens.source.probe import Probe, probe
 
-__all__ = ["Group", "bundle_of", "groups", "of_one_process"]
+__all__ = ["Group", "Spans", "bundle_of", "groups", "of_one_process", "spans_of"]
 
 #: Seconds by which the clock of a log, which names no zone, may differ from that of a trace.
 MAX_ZONE = 14 * 3600.0
 #: Seconds that a program may run between its last compilation and a trace.
 MAX_QUIET = 24 * 3600.0
+
+
+#: When each process of an input compiled first and last, by its number.
+Spans = dict[str, tuple[float, float]]
 
 
 class Group(msgspec.Struct):
@@ -121,8 +125,8 @@ def _sorted(files: Sequence[str]) -> list[Group]:
     return together
 
 
-def of_one_process(group: Group, read: Mapping[str, Evidence]) -> list[list[str]]:
-    """Return which inputs of a group that was read are of one run.
+def of_one_process(group: Group, read: Mapping[str, Spans]) -> list[list[str]]:
+    """Return which inputs of a group that was read are of one run; the first begins with the first.
 
     Logs are of one process when they name it and their compilations overlap in time. A trace is of
     the one process in the group that has its number, when it was begun on the day of its log.
@@ -132,13 +136,13 @@ def of_one_process(group: Group, read: Mapping[str, Evidence]) -> list[list[str]
     joined = _Joined(len(group.parts))
     part_of = {path: number for number, part in enumerate(group.parts) for path in part}
     times: defaultdict[str, list[tuple[float, float, int]]] = defaultdict(list)
-    for path, evidence in read.items():
-        for pid, (first, last) in _processes(evidence).items():
+    for path, spans in read.items():
+        for pid, (first, last) in spans.items():
             times[pid].append((first, last, part_of[path]))
     logs: defaultdict[str, list[tuple[float, int]]] = defaultdict(list)
-    for pid, spans in times.items():
+    for pid, held in times.items():
         end = -1.0
-        for first, last, number in sorted(spans):
+        for first, last, number in sorted(held):
             if first <= end:
                 joined.join(number, logs[pid][-1][1])
             else:
@@ -158,9 +162,9 @@ def of_one_process(group: Group, read: Mapping[str, Evidence]) -> list[list[str]
     ]
 
 
-def _processes(evidence: Evidence) -> dict[str, tuple[float, float]]:
+def spans_of(evidence: Evidence) -> Spans:
     """Return when each process of the evidence compiled, by its number."""
-    out: dict[str, tuple[float, float]] = {}
+    out: Spans = {}
     for (source, writer, _), span in evidence.spans.items():
         pid = evidence.numbers.get((source, writer), writer)
         first, last = out.get(pid, (span.first, span.last))
