@@ -114,6 +114,16 @@ NO_ERRORS = (
     "How does torch.compile handle dynamic_shapes? I cannot find it.",
     "wandb: FSDP with use_orig_params=True",
     "Exception has occurred: UnsupportedOperation\nnot writable",
+    "the CUDA graph does not get captured when the batch is small",
+    "I think the graph break is not in my code",
+    "well, the graph break does not go away with dynamic=True",
+    "torch.compile does not make it faster, any ideas?",
+    "In this release, Inductor cannot fuse reductions across graph breaks.",
+    "- torch.compile no longer fails on models that are missing a dtype\n- Inductor: cat was not fused",
+    "## 2.1.0\n\n* Dynamo: dicts that are missing a key (#123)\n* FakeTensor mode does not support sparse tensors",
+    "x -> Unsupported: call_method is not available",
+    "rpc: backend says Unsupported: call_function is not available here",
+    "[bridge] call_method failed: no such object /org/ana/Player",
     "import torch\n# torch.compile cannot do this\nprint(torch.compile(f)(torch.ones(3)))",
 )
 #: ... and those next to them that are errors.
@@ -123,6 +133,11 @@ ERRORS = (
     "flex_attention does not support a mask of this size",
     "torch.compile: unsupported mode",
     "Expected node.op to be call_module",
+    "Expected node.target to be str for call_method, got int",
+    "the CUDA allocator does not support FakeTensor",
+    "- FakeTensor mode does not support sparse tensors",
+    "### Describe the bug\nFakeTensor mode does not support sparse tensors",
+    "Invalid microbatches for stage of a torch.fx graph: I and W must have equal counts",
     "Constraints violated: the guard s0 <= 1024 does not hold",
 )
 KINDS = (

@@ -8,7 +8,7 @@ from itertools import takewhile
 from tracelens.failures.home import line_of
 from tracelens.failures.messages import is_warned, raised_by
 from tracelens.failures.refusals import is_own, refusal
-from tracelens.failures.words import is_error, of_torch
+from tracelens.failures.words import is_error, is_news, of_torch
 from tracelens.logs.failures import Episode, Raised, Traced
 
 __all__ = ["LAST_LINES", "STOPS", "alone", "is_pasted", "refused_line"]
@@ -111,7 +111,7 @@ def alone(episode: Episode, raised: list[Raised], frames: list[Traced]) -> int:
     if any(item.logged or "Warning" in line_of(item) for item in items):
         return -1
     lines = [line_of(item) for item in items]
-    if any(map(_IMPORT.match, lines)):
+    if any(map(_IMPORT.match, lines)) or is_news(lines):
         return -1
     for n, line in enumerate(lines):
         if is_warned(line) or _REASON.search(line):

@@ -355,7 +355,7 @@ PHRASES = (
         "fullgraph",
         r"torch\._dynamo\.exc\.(?:Unsupported|UserError):|Exceptionhasoccurred:Unsupported(?!Operation|Error|Exception|Type|Media)|fullgraph=Truefoundnocompiledframes"
         r"|FullGraphCompileError|UnsupportedTraceback\(mostrecentcalllast\)|(?<!Reason:)(?<!')Unsupported:(?=.{0,300}?Variable\()"
-        r"|(?<!Reason:)(?<!')Unsupported:(?:call_(?:function|method|id)|Tensor\.(?:item|tolist|numpy|data_ptr)|generic_jump|builtin:"
+        r"|(?<!Reason:)(?<!')Unsupported:(?:call_(?:function|method|id)(?:[A-Z<]|args|self|withargs|on|\w{1,80}in(?:skip_?files|file['/]))|Tensor\.(?:item|tolist|numpy|data_ptr)|generic_jump|builtin:"
         r"|inlin|missing:|(?:datadependent|dynamicshape)operator|torch\.\*op|Data-dependent|Dynamiccontrol|Graphbreak|hasattr|setattr|super\(|Unsupported|reconstruct|Attemptedto)"
         r"|(?<!Reason:)(?<!')(?:Unsupported|UserError):(?=.{0,4000}(?:fromusercode|TORCHDYNAMO|Developerdebugcontext))"
         r"|Explanation:(?=.{1,4000}?Developerdebugcontext:.{0,4000}?fromusercode:File)|exportdb/index\.html#[\w-]{1,60}fromusercode:",

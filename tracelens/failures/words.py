@@ -8,12 +8,13 @@ A message that no phrase knows is told for what it is by the names in it. Counte
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tracelens.failures.record import Stage
 
-__all__ = ["fails", "is_error", "of_torch", "spoken"]
+__all__ = ["fails", "is_error", "is_news", "of_torch", "spoken"]
 
 #: The stage that a name belongs to; the later stages first.
 _WORDS: tuple[tuple[Stage, re.Pattern[str]], ...] = (
@@ -57,7 +58,7 @@ _WORDS: tuple[tuple[Stage, re.Pattern[str]], ...] = (
             r"|\bFake(?:Tensor|ScriptObject)\w{0,8}|\bfake[ _](?:mode|tensor|kernel|impl|class)|\bregister_fake\b"
             r"|\bSym(?:Int|Float|Bool|Node)s?\b|\bsymints?\b|\bunbacked\b|\b[Ss]hape_?[Ee]nv\b|\bValueRanges\b"
             r"|\bOptimizedModule\b|\bGraphModule\b|\bExportedProgram\b|\bOpOverload\w{0,6}|\bHigherOrderOperator\b|[Hh]igher[- ]order op"
-            r"|\binvoke_subgraph\b|\bHOP\b.{0,60}(?:graph|op|trac)|\bcall_(?:module|method)\b|\bcall_function['`]? (?:op|node|with target)|\bmake_fx\b"
+            r"|\binvoke_subgraph\b|\bHOP\b.{0,60}(?:graph|op|trac)|\bcall_module\b|\bcall_method (?:node\b|[A-Z]\w{1,40}Variable\b)|\bcall_method\[target=|node\.(?:op|target)\b.{0,24} call_method\b|\bcall_function['`]? (?:op|node|with target)|\bmake_fx\b"
             r"|\bdynamic_shapes\b|\bTreeSpec\b|\bfx\.(?:Node|Graph|Proxy|symbolic_trace)|\b[Ff][Xx] ?[Gg]raph|symbolically trac"
             r"|torch\.(?:compile[rd]?|export|fx|library|cond|ops|_[a-z]\w{1,24})\b|\btorch\.nn\.attention|\bnonstrict_trace\b|\bexpected FunctionType\b"
             r"|\b(?:aten|prims|higher_order|_c10d_functional)\.\w|\bmeta (?:kernel|tensor|function)"
@@ -109,6 +110,27 @@ _LISTED = re.compile(
     r"|\s*(?:[+$#%>]{1,2} )?(?:[A-Z]\w{0,40}=\S{1,200} ){0,8}"
     r"(?:python[\d.]{0,5}|torchrun|accelerate launch|pytest|bash|sh) [\w./-]"
 )
+#: What people say to each other, or write of a release, and no program does.
+_TALKS = re.compile(
+    r"\bI(?:['\u2019](?:m|ve|ll|d)\b| (?!and\b|or\b|must\b|is\b|in\b)[a-z])|\b[Mm]y [a-z]"
+    r"|\b(?:any(?:one|body)|any ideas?|apparently|btw|thx|yesterday|for some reason)\b"
+    r"|\bno longer (?:fail|crash|rais|error|hang)|\(#\d{2,6}\)"
+    r"|\b[Ff]ix(?:e[sd]|ing) (?:an? |the )?(?:crash|error|bug|issue|failure|regression|hang)"
+)
+#: ... and what their sentences begin with.
+_LEADS = re.compile(
+    r"\W{0,4}(?:"
+    r"Fix (?:an? |the )?(?:crash|error|bug|issue|failure|regression|hang)"
+    r"|(?:In|Since|With) (?:this|the (?:next|last|latest)) (?:release|version|update)\b"
+    r"|(?:so|well|yeah|yes|ok|okay|hey|hi|hello),? (?:the|it|that|this|we|you|they|torch)\b"
+    r"|(?:the|a|an) (?:CUDA ?graph|compiler|graph break|compiled|[Ii]nductor|[Dd]ynamo)\b)"
+)
+#: A heading above what changed in a release.
+_RELEASE = re.compile(
+    r"#{1,4} (?:\[?v?\d{1,4}\.\d|.{0,20}?(?:[Cc]hangelog|[Rr]elease notes|What's (?:[Nn]ew|[Cc]hanged)"
+    r"|[Bb]ug ?[Ff]ixes|Unreleased|Known [Ii]ssues|Breaking [Cc]hanges))"
+)
+_BULLET = re.compile(r"\s*[-*+] (?!\*)")
 _ASKS = re.compile(
     r"\s*(?:How|Why|What|When|Is|Are|Does|Do|Can|Could|Should|Any\w{0,4})\b[^?\n]*\?"
 )
@@ -141,7 +163,21 @@ def is_error(text: str, below: str = "") -> bool:
     """
     if not fails(text) or spoken(text) is None or _ASKS.match(text) or _LISTED.match(text):
         return False
+    if _is_prose(text):
+        return False
     return _QUIET.search(f"{text} {below}") is None
+
+
+def is_news(lines: Sequence[str]) -> bool:
+    """Tell whether ``lines`` are a list of what changed: below its heading, or by one of them."""
+    if any(map(_RELEASE.match, lines)):
+        return True
+    return any(_BULLET.match(line) and _is_prose(line) for line in lines)
+
+
+def _is_prose(text: str) -> bool:
+    """Tell whether ``text`` is a person's sentence, not a program's."""
+    return _TALKS.search(text) is not None or _LEADS.match(text) is not None
 
 
 def _is_of_others(text: str) -> bool:

@@ -31,6 +31,11 @@ _TIME = re.compile(rb",[ \t]*\d+(?:[.,]\d+)?(?:e[-+]?\d+)?[ \t\r]*$")
 
 #: What begins a stack in a record of torch 2.0 and 2.1, and a line of it.
 _OF_CODE, _STACK = " from user code at", re.compile(r'  ? ?File "[^"\n]+", line \d|    \S')
+#: What a prefix ends in whose record says why a function was compiled anew, and its reasons.
+_RECOMPILES = b"[__recompiles]"
+_REASONS = re.compile(
+    r"\s+(?:triggered by the following guard failure|- (?:\d{1,9}/\d{1,9}: |User stack trace:|  ))"
+)
 
 #: Shortest beginning of a message that is believed behind any program's time and level.
 TELLING = 20
@@ -294,10 +299,14 @@ class Kinds:
         )
 
     def goes_on(self, record: Open, text: str) -> bool:
-        """Tell whether ``text``, a line without prefix, may be of a record of Python logging."""
+        """Tell whether ``text``, a line without prefix, may be of a record of Python logging.
+
+        So may the reasons below a recompile whose first line alone was copied with its prefix.
+        """
         parts = TORCH.match(record.prefix)
         if parts is None or parts["site21"] is None:
-            return False
+            recompiled = record.prefix.endswith(_RECOMPILES)
+            return recompiled and bool(_REASONS.match(text))
         first, last = (record.body[at].decode("utf-8", "replace") for at in (0, -1))
         log = self.of_record(read_site(parts["site21"].decode()), first)
         if log is None or (log.ends is not None and log.ends.match(last)):
