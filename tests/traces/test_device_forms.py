@@ -9,7 +9,7 @@ import pytest
 from tests.traces.test_bounds import found
 from tests.traces.test_first_line import A100, GEMM
 from tests.traces.test_idle import call, ran
-from tests.traces.writing import Json, kernel, op, span
+from tests.traces.writing import Json, copy, kernel, op, span
 
 SORT = "void at_cuda_detail::cub::DeviceRadixSortOnesweepKernel<long, long>(int)"
 ATEN = "void at::native::"
@@ -356,3 +356,44 @@ def test_gradients_that_are_reduced_in_each_pass_are_told(
     finding = found(tmp_path, events, **A100)["TRC016"]
     assert (f"reduced {passes} times for each step" in finding.title) is told
     assert ([one.id for one in finding.advice] == ["accumulate"]) is told
+
+
+@pytest.mark.parametrize(
+    ("function", "call_name", "us", "advice"),
+    [
+        ("snapshot", "cudaMemcpyAsync", 3_000.0, "rarely"),
+        ("postprocess", "cudaMemcpyAsync", 3_000.0, "later"),
+        ("snapshot", "cudaMemcpyAsync", 1_400.0, None),  # less than half of them
+        ("snapshot", "cudaStreamSynchronize", 3_000.0, None),  # it waits for products, too
+    ],
+)
+def test_the_line_that_waits_for_copies_is_named(
+    tmp_path: Path, function: str, call_name: str, us: float, advice: str | None
+) -> None:
+    """Copies of 3 ms after products of 6."""
+    events: list[Json] = []
+    for step in range(5):
+        at, number = 10_000.0 * step, 2 * step + 1
+        events.append(call("cudaLaunchKernel", at, 5, number))
+        events.append(ran(GEMM, at + 6, 6_000, number))
+        copied = copy("Memcpy DtoH (Device -> Pageable)", at + 6_006, 3_000, 18_000_000)
+        copied["args"]["correlation"] = number + 1
+        events.append(copied)
+        events.append(span("python_function", f"ckpt.py(12): {function}", at + 5_900, us + 150))
+        events.append(call(call_name, at + 6_000, us, number + 1))
+    events.sort(key=lambda event: (event["ts"], -event["dur"]))
+    finding = found(tmp_path, events, with_stack=1, **A100)["TRC026"]
+    assert finding.title.startswith("the GPU only copies")
+    assert (finding.where is not None) is (advice is not None)
+    first = finding.advice[0].id
+    assert first == (advice or "later")
+
+
+@pytest.mark.parametrize(("rest", "told"), [(30.0, "12 MB per step"), (900.0, "6 MB per step")])
+def test_an_empty_rest_of_the_schedule_is_no_step(tmp_path: Path, rest: float, told: str) -> None:
+    """A step is one that is a tenth as long as the others, or longer."""
+    events: list[Json] = [span("user_annotation", "ProfilerStep#3", 0, 5_000)]
+    events.append(copy("Memcpy HtoD (Pageable -> Device)", 100, 4_000, 12_000_000))
+    events.append(kernel(GEMM, 4_200, 500))
+    events.append(span("user_annotation", "ProfilerStep#4", 5_000, rest))
+    assert told in found(tmp_path, events, **A100)["TRC007"].title

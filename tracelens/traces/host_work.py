@@ -48,7 +48,8 @@ _REPORTS = re.compile(
     r"|training/checkpointing\.py"
     r"|: _?(?:log|save|print|report)(?:_(?:metrics?|scalars?|images?|stats|loss(?:es)?|progress"
     r"|results?|checkpoints?|model|state|pretrained|histograms?|gradients?|grads?|grad_norms?"
-    r"|weights|activations|samples|summar(?:y|ies)))?$",
+    r"|weights|activations|samples|summar(?:y|ies)))?$"
+    r"|: _?snapshot(?:_(?:checkpoint|model|state|weights))?$",
 )
 _RANDOM = re.compile(
     r"aten::(?:randn?|randint|randperm|rand_like|randn_like|randint_like"

@@ -39,7 +39,7 @@ class Run:
     window: Seen[Window]
     #: Steps of the profiler's schedule that are like each other; none without a schedule.
     steps: tuple[Seen[Step], ...]
-    #: All steps of the schedule.
+    #: All steps of the schedule, but for an empty rest at its end.
     all_steps: tuple[Seen[Step], ...]
 
     @property
@@ -107,7 +107,7 @@ def runs(windows: Table[Window], steps: Table[Step]) -> Iterator[Run]:
             steps.within(window.first.input),
             key=lambda row: row.record.start_ms,
         )
-        yield Run(window, tuple(_steady(of_it)), tuple(of_it))
+        yield Run(window, tuple(_steady(of_it)), tuple(_whole(of_it)))
 
 
 def warm_up(steps: Sequence[Seen[Step]]) -> tuple[Seen[Step], float] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table
@@ -10,6 +11,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
+from tracelens.traces.host_work import Work, work_of
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.rows import CopyTime, SyncTime, Timeline
 from tracelens.traces.views import View, stories, views, where_of
@@ -37,6 +39,8 @@ class Blocking(FindingData):
     frames: tuple[str, ...]
     #: In which such copies are all that the device does.
     alone_ms: float = 0.0
+    #: Whether they are waited for in a function that saves or reports.
+    reports: bool = False
 
 
 class BlockingCopy(Rule):
@@ -84,6 +88,15 @@ class BlockingCopy(Rule):
             when="data is copied to the device, and memory is pageable or the trace does not say",
             applies=lambda data: data.pageable is not False and data.to_device,
             proof="https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
+        ),
+        Remedy(
+            id="rarely",
+            text="Do it every N steps only.",
+            code="if step % 1000 == 0: save()",
+            when="a function that saves or reports waits for most of the copies",
+            applies=lambda data: data.reports and data.to_host,
+            basis="untestable",
+            proof="it depends on the program",
         ),
         Remedy(
             id="later",
@@ -140,10 +153,14 @@ class BlockingCopy(Rule):
             if idle >= max(MIN_MS, MIN_SHARE * view.window_ms):
                 kinds = [row.record for row in copies.within(view.source)]
                 yield self._finding(view, rows, idle, kinds)
-            elif found := self._alone(view, list(copies.within(view.source))):
+                continue
+            waited = [row.record for row in syncs.within(view.source)]
+            if found := self._alone(view, list(copies.within(view.source)), waited):
                 yield found
 
-    def _alone(self, view: View, rows: list[Seen[CopyTime]]) -> Finding | None:
+    def _alone(
+        self, view: View, rows: list[Seen[CopyTime]], waited: list[SyncTime]
+    ) -> Finding | None:
         """Return that the device does nothing but copy from and to the host for long."""
         rows = [row for row in rows if row.record.direction]
         mine = [row for row in rows if row.record.direction in {"HtoD", "DtoH"}]
@@ -156,6 +173,9 @@ class BlockingCopy(Rule):
         pinned = {row.record.pinned for row in mine[:1]} - {None}
         told = "; ".join(_rate(row.record) for row in mine[:2])
         share = alone / view.window_ms
+        frame = _waiting(waited, own)
+        where = where_of(frame) if frame else None
+        there = f" The host waits for most of them in `{where.function}`." if where else ""
         data = Blocking(
             calls=sum(row.record.n for row in mine),
             held_ms=0.0,
@@ -163,18 +183,20 @@ class BlockingCopy(Rule):
             pageable=(False in pinned) if pinned else None,
             to_device="HtoD" in directions,
             to_host="DtoH" in directions,
-            frames=(),
+            frames=(frame,) if where else (),
             alone_ms=alone,
+            reports=work_of(frame, "") == Work.REPORTS,
         )
         return self.finding(
             "alone",
             title=f"the GPU only copies from or to the host for {percent(share)} of {view.of}",
             message=(
                 f"For {length(alone)} of {length(view.window_ms)} copies between host and GPU run "
-                f"and nothing is computed meanwhile: {told}."
+                f"and nothing is computed meanwhile: {told}.{there}"
             ),
             confidence=Confidence.HIGH,
             count=data.calls,
+            where=where,
             evidence=[
                 row.quote(f"{row.record.n} times, {length(row.record.sum_ms)} in all")
                 for row in mine[:2]
@@ -227,6 +249,18 @@ class BlockingCopy(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _waiting(waited: list[SyncTime], copied: float) -> str:
+    """Return the line of the program that waits for at least half of what is copied."""
+    sums: defaultdict[str, float] = defaultdict(float)
+    for row in waited:
+        if "emcpy" in row.call:  # other calls wait for what is computed as well
+            sums[row.user_frame] += row.ms
+    sums.pop("", None)
+    most = max(sums, key=lambda frame: sums[frame], default="")
+    alone = 2 * sums[most] >= sum(sums.values()) if most else False
+    return most if alone and 2 * sums[most] >= copied else ""
 
 
 def _rate(row: CopyTime) -> str:
