@@ -37,6 +37,8 @@ def beside(name: str, us: float, more: str = "") -> list[Json]:
         ("_weight_norm", 210.0, "", "remove_parametrizations"),
         ("_weight_norm", 210.0, "MmBackward0", None),
         ("_coalesce", 210.0, "", ".coalesce().to_sparse_csr()  # once"),
+        ("nonzero", 210.0, "", "torch.where(mask, new, x)"),
+        ("nonzero", 190.0, "", None),
         ("unique_dim", 210.0, "", "stride = size.flip(0)"),
         ("bernoulli_", 210.0, "aten::dropout", "Dropout1d"),
         ("bernoulli_", 210.0, "", None),  # what is drawn is what is wanted

@@ -103,7 +103,12 @@ def test_the_line_is_no_librarys(frames: list[str], own: str) -> None:
 
 @pytest.mark.parametrize(
     ("called", "advice"),
-    [("gc.collect", ["garbage", "rarely"]), ("acquire", ["lock"]), ("write", ["rarely"])],
+    [
+        ("gc.collect", ["garbage", "rarely"]),
+        ("acquire", ["lock"]),
+        ("write", ["rarely"]),
+        ("tensor", ["from-lists", "rarely"]),
+    ],
 )
 def test_what_a_line_calls_says_what_to_do(called: str, advice: list[str]) -> None:
     data = Holding(

@@ -60,8 +60,18 @@ def test_else_nobody_is_named(rows: tuple[tuple[float, float], ...]) -> None:
     assert ranks(*rows) is None
 
 
-@pytest.mark.parametrize(("last", "named"), [(12, False), (14, True)])
-def test_a_rank_that_is_last_by_chance_is_no_straggler(last: int, named: bool) -> None:
+@pytest.mark.parametrize(
+    ("count", "last", "named"),
+    [
+        (18, 12, False),
+        (18, 14, True),
+        (3, 2, False),  # one of two is, always
+        (3, 3, True),
+        (4, 3, False),
+        (5, 4, True),
+    ],
+)
+def test_a_rank_that_is_last_by_chance_is_no_straggler(count: int, last: int, named: bool) -> None:
     """Of 18 collectives of two ranks either is last to 9 on average, give or take 2.1."""
     rows = [
         Seen(
@@ -69,7 +79,7 @@ def test_a_rank_that_is_last_by_chance_is_no_straggler(last: int, named: bool) -
                 rank=rank,
                 world_size=2,
                 window_ms=1000.0,
-                collectives=18,
+                collectives=count,
                 last=times,
                 late_ms=ms,
                 clock_spread_ms=0.0,
@@ -78,7 +88,7 @@ def test_a_rank_that_is_last_by_chance_is_no_straggler(last: int, named: bool) -
             [Place(f"rank{rank}.json", 1)],
             "",
         )
-        for rank, (times, ms) in enumerate([(18 - last, 60.0), (last, 240.0)])
+        for rank, (times, ms) in enumerate([(count - last, 60.0), (last, 240.0)])
     ]
     found = late(rows)
     assert found is not None

@@ -24,6 +24,8 @@ MAIN = 0.5
 #: Collectives from which on it must also come last more often than by chance: deviations above.
 MANY = 8
 DEVIATIONS = 2.0
+#: ... and from which on it need not come last to all, where they are fewer.
+FEW = 5
 #: Without common moments: of what a rank is idle longer, what the others must wait longer.
 MATCHES = 0.8
 #: Of its lateness, what a difference must be to explain it.
@@ -108,8 +110,10 @@ def late(rows: Sequence[Seen[RankTime]]) -> Late | None:
 
 def _more_than_chance(row: Seen[RankTime], count: int, ranks: int) -> bool:
     """Tell whether a rank comes last more often than if each were last by chance."""
-    if count < MANY or ranks < 2:
+    if ranks < 2:
         return True
+    if count < MANY:  # one of two ranks is last to two of three always
+        return (row.record.last or 0) >= count - (count >= FEW)
     mean = count / ranks
     return (row.record.last or 0) >= mean + DEVIATIONS * math.sqrt(mean * (1 - 1 / ranks))
 

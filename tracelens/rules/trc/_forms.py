@@ -81,6 +81,7 @@ FORMS = (
         "inverting a matrix",
         moot=frozenset({"aten::linalg_cond", "aten::linalg_matrix_power"}),
     ),
+    Form("places", re.compile(r"aten::nonzero"), "looking for where masks are true"),
     Form("coalesce", re.compile(r"aten::_coalesce"), "making a sparse matrix anew"),
     Form("rows", re.compile(r"aten::unique_dim"), "looking for rows that differ"),
     Form(
@@ -179,6 +180,14 @@ REMEDIES = (
         "(`torch.cholesky_solve`) and the determinant for less still.",
         "x = torch.linalg.solve(K, y)",
         "https://docs.pytorch.org/docs/stable/generated/torch.linalg.inv.html",
+    ),
+    _of(
+        "places",
+        "`x[mask]` finds places first. Where sizes may stay as they are, it needs none: choose "
+        "element by element, and let sums leave out what is masked.",
+        "x = torch.where(mask, new, x)  # for: x[mask] = new[mask]\n"
+        "mean = (x * mask).sum() / mask.sum()  # for: x[mask].mean()",
+        "https://docs.pytorch.org/docs/stable/generated/torch.where.html",
     ),
     _of(
         "coalesce",

@@ -12,6 +12,8 @@ __all__ = ["BACKWARD", "GARBAGE", "REMEDIES", "WAITS", "Holding", "doing"]
 GARBAGE = "gc.collect"
 WAITS = frozenset({"acquire", "wait"})
 BACKWARD = "run_backward"
+#: What makes a tensor of numbers, one by one.
+FROM_LISTS = frozenset({"tensor", "as_tensor"})
 
 _TUNING = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
 
@@ -84,6 +86,15 @@ REMEDIES = (
         applies=lambda data: bool(data.region) and data.called not in WAITS | {GARBAGE},
         basis="untestable",
         proof="it depends on what the line does",
+    ),
+    Remedy(
+        id="from-lists",
+        text="It reads lists number by number, also those of arrays: make one array first, or keep "
+        "the data in one.",
+        code="x = torch.from_numpy(numpy.stack(arrays))",
+        when="a tensor is made of lists on the CPU, and that takes long",
+        applies=lambda data: data.on_cpu and data.called in FROM_LISTS,
+        proof="https://docs.pytorch.org/docs/stable/generated/torch.from_numpy.html",
     ),
     Remedy(
         id="workers",

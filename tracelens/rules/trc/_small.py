@@ -146,7 +146,9 @@ def backward_passes(called: dict[str, int], evaluated: Iterable[int], steps: int
     """
     passes = called.get(_ROOT, 0)
     each = passes // steps if steps else 0
-    return each if each >= MIN_PASSES and passes in evaluated else 0
+    counts = {*evaluated}
+    alike = passes in counts or passes - steps in counts  # the step may have one of its own besides
+    return each if each >= MIN_PASSES and alike else 0
 
 
 #: Selections from which on, and among how many others, they are what a loop does.
