@@ -112,3 +112,23 @@ def test_a_recurrent_module_behind_which_dynamo_resumes_loses_no_function(tmp_pa
     assert cut.severity is Severity.INFO
     # What stands before and after it is compiled already.
     assert [one.id for one in cut.advice] == ["allow-rnn"]
+
+
+#: An error outside of compiled code, that no known words explain.
+RAISED = """\
+Traceback (most recent call last):
+  File "/home/ana/proj/train.py", line 9, in <module>
+    y = fit(model, x)
+  File "{file}", line 41, in fit
+    raise ValueError("the residual of the equation is none")
+ValueError: the residual of the equation is none
+"""
+
+
+def test_nobody_is_told_to_mend_an_error_in_a_package(tmp_path: Path) -> None:
+    warned = f"{PREFIX}TRACED GRAPH\n"
+    own = found(tmp_path, "ERR000", warned, RAISED.replace("{file}", OWN))
+    theirs = found(tmp_path, "ERR000", warned, RAISED.replace("{file}", PACKAGE))
+    assert [one.advice[0].id for one in (own, theirs)] == ["own", "own"]
+    assert own.advice[0].text.startswith("Mend it in the program")
+    assert theirs.advice[0].text.startswith("`oddlib` raises it")

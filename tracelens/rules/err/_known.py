@@ -72,6 +72,18 @@ def title_of(data: FailureData) -> str:
     return _EAGER if data.facts.get("eager") else TITLES.get(data.cause, "")
 
 
+def _mend(data: FailureData) -> str:
+    """Say where to mend an error outside of compiled code; nobody edits an installed package."""
+    at = f", at {user_code.short(data.file, data.line)}" if data.file else ""
+    if package := user_code.package(data.file):
+        return (
+            f"`{package}` raises it{at}, outside of compiled code: see what the program passes "
+            "there. If it runs with TORCH_COMPILE_DISABLE=1, what compiled code returned is it: "
+            "pass what is not compiled."
+        )
+    return f"Mend it in the program{at}: its traceback shows no part of torch.compile."
+
+
 def _missing(data: FailureData) -> str:
     """Return the module that is not installed, for errors of the program's own."""
     found = _NO_MODULE.match(data.message) if data.is_apart else None
@@ -97,11 +109,7 @@ KNOWN = (
     ),
     Remedy(
         "own",
-        lambda d: (
-            "Mend it in the program"
-            + (f", at {user_code.short(d.file, d.line)}" if d.file else "")
-            + ": its traceback shows no part of torch.compile."
-        ),
+        _mend,
         applies=lambda d: d.is_apart and not _missing(d) and not refused(d),
         when="an error outside of compiled code",
         basis="untestable",
