@@ -587,3 +587,22 @@ def test_a_single_layer_beside_a_part_full_of_breaks_is_nothing_to_compile(
 
 def test_guards_that_name_no_module_say_nothing_about_what_is_beside(tmp_path: Path) -> None:
     assert with_children(tmp_path, 3)[0].startswith("Compile modules beside")
+
+
+@pytest.mark.parametrize(
+    ("caller", "lost", "is_advised"),
+    [("forward", "nms", True), ("forward", "forward", False), ("<module>", "nms", False)],
+)
+def test_a_loop_over_values_is_called_outside_where_another_function_calls_it(
+    caller: str, lost: str, is_advised: bool, tmp_path: Path
+) -> None:
+    reason = (
+        "Data dependent operator\n"
+        "  Explanation: Operator `aten._local_scalar_dense.default` has a data-dependent output.\n"
+        "\n  Developer debug context: aten._local_scalar_dense.default\n"
+        + LOOP.format(function=lost, file=OWN)
+    )
+    frames = [(OWN, 13, caller, "kept = nms(b)"), (OWN, 32, "nms", "near = boxes[order[1:]]")]
+    found = broken(tmp_path, reason, *frames)
+    assert ("function-outside" in {one.id for one in found.advice}) == is_advised
+    assert ("in-python" in {one.id for one in found.advice}) != is_advised

@@ -6,6 +6,7 @@ import ast
 import re
 from typing import ClassVar
 
+from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.dynamo.reporting import is_statement
 from tracelens.experiment import Experiment, Knob
@@ -92,6 +93,15 @@ def _keeps(function: str) -> bool:
 
 #: In a package such a number mostly becomes a size, and an operator that needs it raises.
 _CONVERTED = re.compile(r"\b(?:int|float|range|list|tuple)\(|\.tolist\(")
+
+
+def _is_called_loop(data: BreakData) -> bool:
+    """Whether a loop of this function was lost, which another function of the program calls."""
+    at = next((n for n, one in enumerate(data.stack) if one.function == data.function), 0)
+    caller = data.stack[at - 1] if at > 0 else None
+    is_inner = caller is not None and user_code.distance(caller.file, caller.function) == 0
+    called = is_inner and caller is not None and not caller.function.startswith("<")
+    return called and data.function in data.lost
 
 
 class ScalarFromTensor(SiteRule):
@@ -224,12 +234,26 @@ class ScalarFromTensor(SiteRule):
             proof="tests/advice/GBR001/draw-before.py",
         ),
         Remedy(
+            "function-outside",
+            lambda data: (
+                f"`{data.function}` works its way through values in a loop, of which no graph can "
+                "be made: return what it takes from the compiled function, and call it on that."
+            ),
+            when="a function of your own with a loop, which another one of your own calls",
+            applies=lambda data: own(data) and _is_called_loop(data),
+            basis="tested",
+            proof="tests/advice/GBR001/function-outside.py",
+        ),
+        Remedy(
             "in-python",
             "If the numbers do not depend on the input, compute them with Python instead of a "
             "tensor; else read them before the compiled function is called, and pass them on.",
             when="`.tolist()`, or a number that an operator needs, in a line of your own",
             applies=lambda data: (
-                not data.package and _reads_all(data) and not (_is_fake(data) or _draws(data))
+                not data.package
+                and _reads_all(data)
+                and not (_is_fake(data) or _draws(data))
+                and not _is_called_loop(data)
             ),
             basis="tested",
             proof="tests/advice/GBR001/in-python.py",
