@@ -40,10 +40,8 @@ _COMPUTED = (
     " The weights are computed in every call from what the model is given, so they are no "
     "constants, and freezing does not pack them."
 )
-_ONE_DIMENSION = (
-    "Inductor packs the weights of 2-d and 3-d convolutions alone, and 1-d ones that were written "
-    "as 2-d were no faster"
-)
+_ONE_DIMENSION = " Inductor packs the weights of 2-d and 3-d convolutions, and these are 1-d."
+_UNPACKABLE = {"computed": _COMPUTED, "1-d": _ONE_DIMENSION}
 _GROUPED = re.compile(r"g(\d{1,9})mb1_")
 
 
@@ -150,6 +148,19 @@ class WeightReorderEveryIteration(Rule):
             proof="tests/advice/ONE003/scaled-input.py",
             edits=True,
         ),
+        Remedy(
+            id="two-dimensional",
+            text="Give the signal a height of 1 once, use Conv2d throughout, model and signal in "
+            "channels-last, and freeze.",
+            when="1-d convolutions, compiled",
+            applies=lambda data: data.unpackable == "1-d",
+            code="import torch._inductor.config\n"
+            "torch._inductor.config.freezing = True  # for inference alone\n"
+            "x = x.unsqueeze(2).to(memory_format=torch.channels_last)",
+            basis="tested",
+            proof="tests/advice/ONE003/two-dimensional.py",
+            edits=True,
+        ),
         inductor.compile_frozen(
             applies=lambda data: data.primitive != "rnn" and inductor.can_compile(data)
         ),
@@ -199,8 +210,6 @@ class WeightReorderEveryIteration(Rule):
             ms = steady(_once(row for weight in found for row in weight.reorders))
             light = too_little(ms, spent.share(ms), NOTE_SHARE, execs) or _of_sequences(found)
             why = unpackable(found, ran)
-            if why == "1-d":
-                light = light or _ONE_DIMENSION
             yield self._finding(primitive, found, spent, run, excerpt=once, light=light, why=why)
 
     def _packed(self, rows: list[Seen[PrimitiveExec]], run: Table[RunFacts]) -> Iterator[Finding]:
@@ -281,7 +290,7 @@ class WeightReorderEveryIteration(Rule):
                 f"{count} reorders ({', '.join(pairs[:4])}) for {data.executions} "
                 f"executions of {primitive}: {spent.tell(ms)}, "
                 f"beside {length(data.executions_ms)} for the executions themselves."
-                f"{_COMPUTED if why == 'computed' else ''}"
+                f"{_UNPACKABLE.get(why, '')}"
             ),
             severity=_severity(share, ms),
             harmless=light or None,
