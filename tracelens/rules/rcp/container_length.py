@@ -154,7 +154,8 @@ class ContainerLength(RecompileRule):
         MEND_BREAK,
         Remedy(
             "stack",
-            "Stack the items in one tensor, whose size can be a symbol.",
+            "Stack the items in one tensor, whose size can be a symbol, and work on all of them at "
+            "once: a loop over them is unrolled for each number.",
             when="a list or a tuple of the program's, which the line does not append to",
             applies=_is_sequence,
             basis="tested",
