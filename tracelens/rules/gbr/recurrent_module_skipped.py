@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
+from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import Experiment, Knob
 from tracelens.remedies import Remedy
@@ -22,7 +23,7 @@ class RecurrentModuleSkipped(SiteRule):
     ## Why it matters
     Dynamo does not trace torch's recurrent modules. Where it gives up the function that calls one,
     that runs eagerly as a whole: there is no graph, no generated code and no guard, however much
-    else it computes. Elsewhere the graph is cut there, which costs less: information.
+    else it computes. Elsewhere the graph is cut there, which costs less: in a package, information.
 
     ## What it looks like
         [0/0] [__graph_breaks] Graph break in user code at /home/ana/proj/lstm_lm.py:11
@@ -91,8 +92,9 @@ class RecurrentModuleSkipped(SiteRule):
         return "a recurrent module breaks the graph"
 
     def graded(self, site: BreakSite) -> Severity:
-        """Grade the break: where the rest is compiled, an eager recurrence is little loss."""
-        return Severity.WARNING if site.skipped else Severity.INFO
+        """Grade the break: of a package, where the rest is compiled, it is little loss."""
+        cut = not site.skipped and user_code.package(site.line.file)
+        return Severity.INFO if cut else Severity.WARNING
 
     def identity(self, site: BreakSite) -> tuple[str, ...]:
         """Return what makes the id: the same whatever was lost."""
