@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+import tracelens
 from tests.traces.test_bounds import found
 from tests.traces.test_first_line import A100, GEMM
 from tests.traces.test_idle import call, ran
-from tests.traces.writing import Json, copy, kernel, op, span
+from tests.traces.writing import Json, copy, kernel, op, span, text
 
 SORT = "void at_cuda_detail::cub::DeviceRadixSortOnesweepKernel<long, long>(int)"
 ATEN = "void at::native::"
@@ -65,7 +66,14 @@ def within(operator: str, name: str = SORT, us: float = 300.0) -> list[Json]:
         (f"{ATEN}tensor_kernel_scan_innermost_dim<float, std::plus<float> >()", None),
         (f"{ATEN}triu_tril_kernel<float, int, true>()", "triangle"),
         (f"{ATEN}fused_dropout_kernel_vec<float, 1>()", "dropout"),
-        (f"{ATEN}distribution_elementwise_grid_stride_kernel<float, 4, bernoulli>()", "dropout"),
+        (f"{ATEN}distribution_elementwise_grid_stride_kernel<float, 4, bernoulli>()", "random"),
+        (f"{ATEN}bernoulli_tensor_cuda_kernel<float, float>()", "random"),
+        # Options of what does other things, and all that a generated kernel fuses.
+        ("fmha_cutlassB_bf16_aligned_128x64_k64_dropout_sm80(Params)", None),
+        ("triton_poi_fused_add_native_dropout_native_layer_norm_3", None),
+        ("triton_poi_fused_max_pool2d_with_indices_backward_5", None),
+        ("void cutlass::Kernel<cutlass::gemm::OpMultiplyAddDequantizeInterleavedBToA>()", None),
+        (f"{ATEN}cdist_kernel_cuda_impl<float, at::native::dists<float>::one>()", None),
         (f"{ATEN}distribution_elementwise_grid_stride_kernel<float, 4, normal>()", "random"),
         (f"{ATEN}vectorized_elementwise_kernel<4, at::native::FillFunctor<float> >(int)", "fill"),
         (f"{ATEN}ctc_loss_log_alpha_gpu_kernel<float, long>()", "ctc"),
@@ -111,7 +119,6 @@ def test_a_gpu_of_amd_has_no_cudnn(tmp_path: Path) -> None:
         ("aten::argsort", "sort"),
         ("aten::_coalesce", "coalesce"),
         ("aten::_unique2", "unique"),
-        ("aten::_index_put_impl_", "index-gradient"),
         ("aten::topk", None),
         ("aten::embedding_dense_backward", None),  # TRC031 is about it
     ],
@@ -128,6 +135,37 @@ def test_names_of_kernels_do_not_tell_what_sorts(tmp_path: Path) -> None:
     """Without calls in the trace; it looks for different values, too."""
     events = [*beside(SORT, 300.0), op("aten::_unique2", 20_000, 5)]
     assert "TRC035" not in found(tmp_path, events, **A100)
+
+
+@pytest.mark.parametrize(
+    ("operator", "name", "besides", "forms"),
+    [
+        ("aten::_index_put_impl_", "index_elementwise_kernel", "", []),  # x[index] = y
+        ("aten::_index_put_impl_", "indexing_backward_kernel", "", ["index-gradient"]),
+        ("aten::im2col", "im2col_kernel<float>", "", ["unfolding"]),
+        ("aten::slow_conv_dilated2d", "im2col_kernel<float>", "", ["fallback"]),
+        ("aten::unique_consecutive", "cub_kernel", "", []),  # it is what is advised
+        ("aten::_linalg_svd", "gesvdj_kernel", "", ["svd"]),
+        ("aten::_linalg_svd", "gesvdj_kernel", "aten::linalg_svdvals", []),
+        ("aten::sort", "bitonicSortKVInPlace", "", ["sort"]),
+        ("aten::sort", "bitonicSortKVInPlace", "aten::quantile", []),
+        ("aten::randperm", "DeviceRadixSortOnesweepKernel", "", []),
+    ],
+)
+def test_a_form_is_told_where_nothing_needs_it(
+    tmp_path: Path, operator: str, name: str, besides: str, forms: list[str]
+) -> None:
+    events = [
+        event
+        for event in within(operator, f"{ATEN}{name}()")
+        if event["name"] != "aten::sort" or operator == "aten::sort"
+    ]
+    if besides:
+        events.append(op(besides, 30_000, 5))
+    path = tmp_path / "trace.json"
+    path.write_bytes(text(events, **A100))
+    told = tracelens.analyze(str(path)).findings
+    assert [one.data["form"] for one in told if one.code == "TRC035"] == forms
 
 
 def trained(clears: float, walks: float, other: float) -> list[Json]:
@@ -397,3 +435,22 @@ def test_an_empty_rest_of_the_schedule_is_no_step(tmp_path: Path, rest: float, t
     events.append(kernel(GEMM, 4_200, 500))
     events.append(span("user_annotation", "ProfilerStep#4", 5_000, rest))
     assert told in found(tmp_path, events, **A100)["TRC007"].title
+
+
+@pytest.mark.parametrize(
+    ("name", "compiles", "advice"),
+    [
+        (f"{ATEN}fused_dropout_kernel_vec<float, 1>()", False, ["dropout"]),
+        (f"{ATEN}fused_dropout_kernel_vec<float, 1>()", True, []),
+        ("void transformer_engine::cast_transpose_kernel<float>()", False, ["quantize-once"]),
+        (f"{ATEN}vectorized_elementwise_kernel<4, float8_copy_kernel>()", True, ["quantize-once"]),
+    ],
+)
+def test_what_compiling_does_not_change_is_not_advised_to_be_compiled(
+    tmp_path: Path, name: str, compiles: bool, advice: list[str]
+) -> None:
+    events = beside(name, 300.0)
+    if compiles:
+        events.append(op("Torch-Compiled Region: 0/0", 20_000, 900))
+    finding = found(tmp_path, events, **A100)["TRC035"]
+    assert [one.id for one in finding.advice] == advice

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tracelens.remedies import Remedy
+from tracelens.rules.trc._forms import Costly
 from tracelens.rules.trc._on_device import ON_DEVICE
 
 __all__ = ["REMEDIES_ON_DEVICE"]
@@ -10,18 +11,29 @@ __all__ = ["REMEDIES_ON_DEVICE"]
 _DOCS = "https://docs.pytorch.org/docs/stable/"
 _LAYOUT = "https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html"
 _CHANNELS = (
-    "model = model.to(memory_format=torch.channels_last)\n"
+    "model = model.to(memory_format=torch.channels_last)  # of volumes: torch.channels_last_3d\n"
     "x = x.to(memory_format=torch.channels_last)"
 )
 
 
+_COMPILE = "model = torch.compile(model)"
+
+
+def _is_own(data: Costly) -> bool:
+    return data.operator.startswith("at::") or "float8_copy" in data.operator
+
+
 def _of(form: str, text: str, code: str | None, proof: str) -> Remedy:
+    compiles = code == _COMPILE
     return Remedy(
         id=form,
         text=text,
         code=code,
-        when=next(known.what for known in ON_DEVICE if known.id == form) + ", on a GPU",
-        applies=lambda data: data.on_device and data.form == form,
+        when=next(known.what for known in ON_DEVICE if known.id == form)
+        + (", on a GPU, and nothing is compiled yet" if compiles else ", on a GPU"),
+        applies=lambda data: (
+            data.on_device and data.form == form and not (compiles and data.compiled)
+        ),
         proof=proof,
     )
 
@@ -157,7 +169,7 @@ REMEDIES_ON_DEVICE = (
     _of(
         "scan",
         "Sum up along the last dimension: lay the tensor out that way before.",
-        "y = x.transpose(0, -1).contiguous().cumsum(-1)",
+        "y = x.transpose(0, -1).contiguous().cumsum(-1).transpose(0, -1)  # for: x.cumsum(0)",
         _DOCS + "generated/torch.cumsum.html",
     ),
     _of(
@@ -170,7 +182,7 @@ REMEDIES_ON_DEVICE = (
         "dropout",
         "Compiled, dropout is fused with what is around it, draws its numbers again in the "
         "backward pass and keeps no mask.",
-        "model = torch.compile(model)",
+        _COMPILE,
         _DOCS + "torch.compiler.html",
     ),
     _of(
@@ -192,7 +204,8 @@ REMEDIES_ON_DEVICE = (
         "ctc",
         "cuDNN's takes targets in one row, all lengths and targets as int32 (lengths of the input "
         "all alike, targets up to 256), and blank 0.",
-        "loss = torch.nn.functional.ctc_loss(log_probs, torch.cat(targets).int().cpu(), "
+        "row = torch.cat([one[:n] for one, n in zip(targets, target_lengths)])\n"
+        "loss = torch.nn.functional.ctc_loss(log_probs, row.int().cpu(), "
         "input_lengths.int().cpu(), target_lengths.int().cpu(), blank=0)",
         _DOCS + "generated/torch.nn.CTCLoss.html",
     ),
@@ -202,12 +215,21 @@ REMEDIES_ON_DEVICE = (
         'sums = torch.segment_reduce(rows, "sum", lengths=lengths)',
         _DOCS + "generated/torch.Tensor.scatter_add_.html",
     ),
-    _of(
-        "quantizing",
-        "Compiled, scaling and converting are fused with what comes before the product. Weights "
-        "that do not change are quantized once.",
-        "model = torch.compile(model)",
-        "https://github.com/pytorch/ao/tree/main/torchao/float8",
+    Remedy(
+        id="quantizing",
+        text="Compiled, scaling and converting are fused with what comes before the product. "
+        "Weights that do not change are quantized once.",
+        code=_COMPILE,
+        when="PyTorch's own kernels quantize to fp8, on a GPU, and nothing is compiled yet",
+        applies=lambda data: data.form == "quantizing" and _is_own(data) and not data.compiled,
+        proof="https://github.com/pytorch/ao/tree/main/torchao/float8",
+    ),
+    Remedy(
+        id="quantize-once",
+        text="Weights that do not change are quantized once, before the loop.",
+        when="another library's kernels quantize to fp8, on a GPU, or something is compiled",
+        applies=lambda data: data.form == "quantizing" and (data.compiled or not _is_own(data)),
+        proof="https://github.com/pytorch/ao/tree/main/torchao/float8",
     ),
     _of(
         "dequantizing",
@@ -219,7 +241,7 @@ REMEDIES_ON_DEVICE = (
     _of(
         "group-norm",
         "Compiled, it is fused with what is before and after it.",
-        "model = torch.compile(model)",
+        _COMPILE,
         _DOCS + "torch.compiler.html",
     ),
     _of(

@@ -12,8 +12,11 @@ from tracelens.report import FindingData
 from tracelens.traces.measured import KernelWork
 
 __all__ = [
+    "DECOMPOSED",
     "FORMS",
+    "INVERTED",
     "REMEDIES",
+    "SORTED",
     "WHOLE_NUMBERS",
     "Costly",
     "Form",
@@ -34,6 +37,8 @@ class Costly(FindingData):
     #: Whether it is of kernels of a GPU, and whether that is one of AMD.
     on_device: bool = False
     amd: bool = False
+    #: Whether parts of the program are compiled.
+    compiled: bool = False
 
 
 class Form(NamedTuple):
@@ -53,7 +58,7 @@ class Form(NamedTuple):
 
 #: What sorts inside, or needs all places: quantiles, different values, sparse matrices, bags of
 #: embeddings, and sums over what is sorted.
-_SORTED = frozenset(
+SORTED = frozenset(
     {
         *("aten::quantile", "aten::nanquantile", "aten::cumsum", "aten::searchsorted"),
         *("aten::_unique", "aten::_unique2", "aten::unique_dim", "aten::isin"),
@@ -62,24 +67,28 @@ _SORTED = frozenset(
     }
 )
 
+#: What decomposes, or inverts, by itself, or is the cheaper form.
+DECOMPOSED = frozenset({"aten::linalg_svdvals", "aten::linalg_pinv", "aten::pinverse"})
+INVERTED = frozenset({"aten::linalg_cond", "aten::linalg_matrix_power"})
+
 FORMS = (
     Form(
         "sort",
         re.compile(r"aten::sort"),
         "sorting",
-        moot=_SORTED,
+        moot=SORTED,
     ),
     Form(
         "svd",
         re.compile(r"aten::_linalg_svd|LinalgSvdBackward\d"),
         "a singular value decomposition",
-        moot=frozenset({"aten::linalg_svdvals", "aten::linalg_pinv", "aten::pinverse"}),
+        moot=DECOMPOSED,
     ),
     Form(
         "inverse",
         re.compile(r"aten::linalg_inv_ex|LinalgInvExBackward\d"),
         "inverting a matrix",
-        moot=frozenset({"aten::linalg_cond", "aten::linalg_matrix_power"}),
+        moot=INVERTED,
     ),
     Form("places", re.compile(r"aten::nonzero"), "looking for where masks are true"),
     Form("coalesce", re.compile(r"aten::_coalesce"), "making a sparse matrix anew"),
@@ -116,14 +125,18 @@ _PRODUCT = re.compile(r"(\d+)x(\d+) by \d+x(\d+)")
 MANY = 256
 
 
-def one_hot_products(works: Iterable[KernelWork]) -> list[KernelWork]:
+def one_hot_products(works: Iterable[KernelWork], written: int) -> list[KernelWork]:
     """Return the copies of what ``one_hot`` has written, and the products with them.
 
-    It is known by its size: as many rows and columns. Its backward pass has it turned. What
-    comes out of a product in that size are scores of classes, whose gradient has it, too.
+    It is of whole numbers, and known by its size: as many rows and columns. Its backward pass has
+    it turned. What comes out of a product in that size are scores of classes, whose gradient has
+    it, too. Where more matrices of whole numbers are copied than ``written``, it is not known.
     """
     mine = [work for work in works if work.on_host]
-    copies = [(work, _rows(work.shape)) for work in mine if work.what.endswith("copy_")]
+    whole = [work for work in mine if work.what.endswith("copy_") and work.dtype == "i64"]
+    copies = [(work, size) for work in whole if min(size := _rows(work.shape)) > 1]
+    if sum(work.count for work, _ in copies) > written:
+        return []
     shapes = [(work, _PRODUCT.fullmatch(work.shape)) for work in mine if work.kind == "product"]
     sides = [(work, tuple(map(int, shape.groups()))) for work, shape in shapes if shape]
     scores = {(rows, columns) for _, (rows, _, columns) in sides}

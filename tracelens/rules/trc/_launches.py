@@ -166,7 +166,7 @@ REMEDIES = (
         text="Where each row belongs to one place of the loop, or to a few (experts): sort "
         "rows by it once, and give each place its part.",
         when="a loop on the CPU selects by masks",
-        applies=lambda data: data.sizing > 0 and not (data.reads or data.passes),
+        applies=lambda data: data.on_cpu and data.sizing > 0 and not (data.reads or data.passes),
         code="order = index.flatten().argsort()  # index: rows x 1, or x k, of experts\n"
         "rows = order // index.shape[-1]\n"
         "sizes = index.flatten().bincount(minlength=len(experts)).tolist()\n"

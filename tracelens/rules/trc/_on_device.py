@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
+from tracelens.rules.trc._forms import DECOMPOSED, INVERTED, SORTED
 from tracelens.traces.form_rows import LaunchedIn
 from tracelens.traces.rows import KernelTime
 
@@ -28,6 +29,8 @@ class OnDevice(NamedTuple):
     beside: re.Pattern[str] = re.compile("")
     #: Operators with which the names of kernels alone do not tell it.
     moot: frozenset[str] = frozenset()
+    #: Operators that are the cheaper form, or need all of it.
+    needed: frozenset[str] = frozenset()
 
 
 class Launched(NamedTuple):
@@ -63,19 +66,21 @@ ON_DEVICE = (
         _named(r"(?:im2col|vol2col|col2im|vol2im)_?kernel"),
         _ops("slow_conv_dilated2d", "slow_conv_dilated3d", "slow_conv_transpose2d")
         | _ops("slow_conv_transpose3d", "_slow_conv2d_forward", "slow_conv3d_forward"),
+        moot=_ops("im2col", "col2im"),
     ),
     OnDevice("unfolding", "unfolding or folding patches", operators=_ops("im2col", "col2im")),
     OnDevice("coalesce", "coalescing sparse tensors", operators=_ops("_coalesce")),
     OnDevice(
         "unique",
         "looking for different values",
-        operators=_ops("_unique2", "unique_dim", "unique_consecutive"),
+        operators=_ops("_unique2", "unique_dim"),
     ),
     OnDevice(
         "index-gradient",
         "the gradient of `x[index]`",
         _named("indexing_backward"),
         _ops("_index_put_impl_"),
+        beside=_named("indexing_backward"),  # else it is `x[index] = y`
     ),
     OnDevice(
         "sort",
@@ -83,14 +88,23 @@ ON_DEVICE = (
         _named(r"sort(?:onesweep|upsweep|downsweep|kvinplace|\w{0,40}kernel)"),
         _ops("sort"),
         moot=_ops("_coalesce", "_unique2", "unique_dim", "unique_consecutive", "topk", "isin")
-        | _ops("_index_put_impl_", "embedding_dense_backward", "quantile", "searchsorted")
-        | _ops("_embedding_bag_dense_backward", "nanquantile"),
+        | _ops("_index_put_impl_", "embedding_dense_backward")
+        | _ops("_embedding_bag_dense_backward", "randperm", "mode"),
+        needed=SORTED,
     ),
     OnDevice(
-        "inverse", "inverting a matrix", _named(r"getri_|matinv"), operators=_ops("linalg_inv_ex")
+        "inverse",
+        "inverting a matrix",
+        _named(r"getri_|matinv"),
+        _ops("linalg_inv_ex"),
+        needed=INVERTED,
     ),
     OnDevice(
-        "svd", "a singular value decomposition", _named("gesvd"), operators=_ops("_linalg_svd")
+        "svd",
+        "a singular value decomposition",
+        _named("gesvd"),
+        _ops("_linalg_svd"),
+        needed=DECOMPOSED,
     ),
     OnDevice(
         "interpolation-gradient",
@@ -108,15 +122,21 @@ ON_DEVICE = (
         "the gradient of pooling",
         _named(r"(?:max|avg|average)_?pool\w{0,40}backward(?!\w{0,40}nhwc)|average_?grad"),
     ),
-    OnDevice("distances", "computing distances without products", _named(r"cdist_?kernel|pdist")),
+    OnDevice(
+        "distances",
+        "computing distances without products",
+        _named(r"(?:cdist_?kernel|pdist)(?!.{0,200}dists<\w{1,20}>::(?:zero|one|inf|p)\b)"),
+    ),
     OnDevice("spectra", "Fourier transforms of awkward lengths", _named("bluestein")),
     OnDevice("histogram", "counting into a histogram", _named(r"kernel_?histogram")),
     OnDevice("scan", "cumulative sums over an outer dimension", _named("scan_?outer_?dim")),
     OnDevice("triangle", "building triangular masks", _named("triu_?tril")),
+    OnDevice("dropout", "dropout", _named("dropout")),
     OnDevice(
-        "dropout", "dropout", _named(r"dropout|bernoulli"), beside=_named(r"dropout|bernoulli")
+        "random",
+        "drawing random numbers",
+        _named(r"distribution_(?:elem|null)|random_from|bernoulli"),
     ),
-    OnDevice("random", "drawing random numbers", _named(r"distribution_(?:elem|null)|random_from")),
     OnDevice("fill", "filling tensors", _named("FillFunctor")),
     OnDevice("ctc", "the CTC loss in PyTorch's own kernels", _named("ctc_?loss")),
     OnDevice(
@@ -163,12 +183,19 @@ def launched(
 
     A kernel, and an operator, counts for one form; ``called`` are the operators of the trace.
     """
-    known = [row for row in kernels if row.share is not None]
+    # Generated kernels are named by all that they fuse, those of attention and products by options.
+    known = [
+        row
+        for row in kernels
+        if row.share is not None
+        and row.source != "triton"
+        and row.kind not in {"attention", "gemm"}
+    ]
     names = " ".join(row.full_name for row in known)
     operators = list(inside)
     found = []
     for form in ON_DEVICE:
-        if not form.beside.search(names):
+        if not (form.beside.search(names) and form.needed.isdisjoint(called)):
             continue
         rows = [row for row in known if form.kernels.search(row.full_name)]
         taken = {row.full_name for row in rows}

@@ -141,7 +141,8 @@ class CostlyForm(Rule):
                     line = holding(frames, source, whole.ms, ms)
                     yield self._finding(run, form, parts, line)
             mine = [row for row in works.within(source) if row.record.on_host]
-            hot = one_hot_products(row.record for row in mine) if _ONE_HOT in known else []
+            written = sum(row.count for row in called if str(row.record) == _ONE_HOT)
+            hot = one_hot_products((row.record for row in mine), written)
             for id_, shaped in (
                 ("long-filter", [row for row in mine if is_long_filter(row.record)]),
                 ("whole-numbers", [row for row in mine if _of_whole_numbers(row.record)]),
@@ -199,6 +200,7 @@ class CostlyForm(Rule):
             of_ms=whole,
             on_device=True,
             amd=amd,
+            compiled=bool(view.run.total("compiled_ms")),
         )
         return self.finding(
             form.id,
