@@ -228,3 +228,28 @@ def test_float32_layers_are_tuned_as_well(tmp_path: Path) -> None:
     for other in (BIG.replace("float32", "bfloat16"), BIG.replace("256", "s27")):
         (finding,) = ask(log(tmp_path, other, MM, "cpp_fused_relu_0(buf0)"), "IND002")
         assert [advice.id for advice in finding.advice] == ["freeze", "tune"]
+
+
+@pytest.mark.parametrize(
+    ("took", "severity"), [("80.0", Severity.NONE), ("20.0", Severity.WARNING)]
+)
+def test_a_trifle_beside_what_onednn_takes_is_a_note(
+    tmp_path: Path, took: str, severity: Severity
+) -> None:
+    """A megabyte is moved in about 0.2 ms."""
+    line = (
+        "onednn_verbose,v1,primitive,exec,cpu,inner_product,brgemm:avx512_core,forward_inference,"
+        "src:f32::blocked:ab::f0 wei:f32:a:blocked:AB16b64a::f0 bia:undef::undef::: "
+        f"dst:f32::blocked:ab::f0,attr-scratchpad:user,,mb256ic512oc512,{took}\n"
+    )
+    body = (
+        "assert_size_stride(arg0_1, (256, 512), (512, 1))",
+        "assert_size_stride(arg1_1, (512, 512), (1, 0))",
+        "buf0 = torch.ops.mkldnn._linear_pointwise.default(arg0_1, arg1_1, None, 'none', [-1], '')",
+        "assert_size_stride(buf0, (256, 512), (512, 1), 'torch.ops.mkldnn._linear_pointwise')",
+        "cpp_fused_relu_0(buf0)",
+        "return (buf0, )",
+    )
+    before = f"{FROZEN}\n{DTYPES.replace('(256, 64), (64, 1)', '(256, 512), (512, 1)')}"
+    (found,) = ask(log(tmp_path, *body, before=before, bare=line * 4), "IND002")
+    assert found.severity is severity

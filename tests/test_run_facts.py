@@ -107,6 +107,7 @@ def test_another_backend_than_inductor_freezes_nothing() -> None:
     [
         (["aot_eager"], False),
         (["eager", "aot_eager"], False),
+        (["pre_dispatch_eager", "aot_eager_default_partitioner"], False),
         (["aot_eager", "inductor"], None),
         (["mine"], None),
         ([], None),

@@ -139,6 +139,30 @@ TRACED GRAPH
 
 
 @pytest.mark.parametrize(
+    ("line", "advised"),
+    [
+        ('a: "c64[8, 64][64, 1]cpu" = z * z', "real-numbers"),
+        ('a: "c64[64, 8][1, 64]cpu" = z.transpose(0, 1)', "real-numbers"),
+        ('a: "c64[8, 64][64, 1]cpu" = z @ z', "two-parts"),
+        ('a: "c64[8, 64][64, 1]cpu" = -z', "two-parts"),
+        ('a: "c64[8, 64][64, 1]cpu" = z ** 2', "two-parts"),
+        ('a: "f32[8, 64][64, 1]cpu" = torch.abs(z)', "two-parts"),
+    ],
+)
+def test_a_traced_graph_is_of_a_rotation_where_it_multiplies_alone(
+    tmp_path: Path, line: str, advised: str
+) -> None:
+    """The result of an operator on complex numbers may be real, and its name a sign."""
+    stamp = "V1101 10:00:00.000000 7 torch/_dynamo/output_graph.py:2835] [0/0] [__graph_code] "
+    traced = TRACED.format(call="torch.view_as_complex").splitlines()
+    traced.insert(traced.index("        return (real,)"), f"        {line}")
+    log = tmp_path / "run.log"
+    log.write_text("".join(f"{stamp}{each}\n" for each in traced) + WARNED, encoding="utf-8")
+    (found,) = (one for one in analyze(str(log)).findings if one.code == "IND010")
+    assert [one.id for one in found.advice] == [advised]
+
+
+@pytest.mark.parametrize(
     ("call", "is_told"), [("torch.view_as_complex", True), ("torch._C._fft.fft_fft", False)]
 )
 def test_a_traced_graph_names_the_complex_operators(

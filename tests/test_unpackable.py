@@ -102,6 +102,54 @@ def test_weights_that_each_call_computes_are_no_constants(
     assert found.severity is Severity.WARNING
 
 
+ARGUMENT = """\
+TRACED GRAPH
+ ===== __compiled_fn_1 =====
+ <eval_with_key>.0 class GraphModule(torch.nn.Module):
+    def forward(self, L_x_: "f32[8, 64, 1, 400][25600, 400, 400, 1]cpu", {name}: "f32[64, 64, 1, 3][192, 3, 3, 1]cpu"):
+        return (L_x_,)
+"""  # noqa: E501 -- a line of a log
+
+
+@pytest.mark.parametrize(
+    ("name", "advised"), [("L_w_", []), ("L_self_parameters_weight_", ["freeze"])]
+)
+def test_weights_that_are_arguments_are_no_constants(
+    tmp_path: Path, name: str, advised: list[str]
+) -> None:
+    """Of a compiled ``conv2d(x, w)``, frozen or not, oneDNN reorders ``w`` in every call."""
+    code = SIGNAL.format(length="1, 400", kernel="1, 3")
+    found = reordered(tmp_path, code, SIGNALS, ARGUMENT.format(name=name))
+    assert [one.id for one in found.advice] == advised
+    assert ("freezing does not pack them" in found.message) is (not advised)
+
+
+def test_freezing_is_not_advised_where_each_weight_has_a_reason_of_its_own(tmp_path: Path) -> None:
+    """One is computed in every call, the other is of a 1-d convolution."""
+    body = SIGNAL.partition("def call(args):\n")[2].format(length="400", kernel="3")
+    other = body.partition("def get_args")[0].replace("arg", "other").replace("buf0", "buf9")
+    head, _, tail = GROUPED.replace("ROWS", "256").partition("    return (buf1, )\n")
+    steps = other.replace("    others = args\n", "").replace("    return (buf9, )\n", "")
+    steps = steps.replace("other0_1, other1_1 = others", "")
+    code = head.replace("arg2_1 = args", "arg2_1, other0_1, other1_1 = args")
+    code += "\n".join(line for line in steps.splitlines() if line.strip())
+    code += "\n    return (buf1, buf9)\n" + tail
+    traced = TRACED.format(name="L_style_", rows=256).replace(
+        '1]cpu"):',
+        '1]cpu", L_s_: "f32[8, 64, 400][25600, 400, 1]cpu", '
+        'L_self_w_: "f32[64, 64, 3][192, 3, 1]cpu"):',
+    )
+    found = reordered(tmp_path, code, IMAGES + SIGNALS, traced)
+    assert found.data["unpackable"] == "mixed"
+    assert "freeze" not in [one.id for one in found.advice]
+
+
+def test_a_model_in_training_is_not_told_to_freeze_its_1d_convolutions(tmp_path: Path) -> None:
+    code = SIGNAL.format(length="400", kernel="3").replace("0_inference", "0_forward")
+    found = reordered(tmp_path, code, SIGNALS)
+    assert [one.id for one in found.advice] == []
+
+
 def test_without_the_traced_graph_nobody_knows_what_is_given(tmp_path: Path) -> None:
     found = reordered(tmp_path, GROUPED.replace("ROWS", "256"), IMAGES)
     assert [one.id for one in found.advice] == ["freeze"]

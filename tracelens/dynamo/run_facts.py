@@ -45,8 +45,12 @@ __all__ = ["InRun", "RunFacts", "facts_of", "inputs_of"]
 
 #: Artifacts of ``TORCH_LOGS`` that say something about every compilation.
 _ALWAYS_TOLD = frozenset({"output_code", "graph_code", "guards", "dynamo", "aot_graphs", "all"})
-#: Backends of torch's own that make no code.
-_OTHER_BACKENDS = frozenset({"aot_eager", "aot_eager_decomp_partition", "cudagraphs", "eager"})
+#: Backends that come with torch and do not call Inductor.
+_OTHER_BACKENDS = frozenset(
+    {"aot_eager", "aot_eager_decomp_partition", "aot_eager_decomp_partition_with_mode"}
+    | {"aot_eager_default_partitioner", "aot_ts", "cudagraphs", "eager", "eager_debug"}
+    | {"eager_noexcept", "onnxrt", "openxla", "openxla_eval", "pre_dispatch_eager", "ts", "tvm"}
+)
 #: The kernel's flag -> the type that it multiplies.
 _FLAGS = {"avx512_fp16": "f16", "avx512_bf16": "bf16", "amx_bf16": "bf16", "amx_fp16": "f16"}
 _FLAGS |= {"fphp": "f16", "asimdhp": "f16", "bf16": "bf16"}

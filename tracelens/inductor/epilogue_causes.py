@@ -96,8 +96,8 @@ _HARMLESS = {
     "Inductor generates no template for them",
     Cause.TUNED: "AUTOTUNE measured the library as faster, and no setting makes it count what "
     "follows",
-    Cause.RANK: "Inductor packs no weights of 1-d convolutions, and one of them made 2-d was no "
-    "faster",
+    Cause.RANK: "Inductor packs no weights of 1-d convolutions, and one of them alone made 2-d "
+    "was no faster",
     Cause.BATCHED: "a batched product is a plain ATen call on a CPU, frozen or not",
 }
 

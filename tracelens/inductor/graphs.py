@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
-from tracelens.evidence import Table
+from tracelens.evidence import Seen, Table
 from tracelens.logs.output_code import OutputModule
 
 if TYPE_CHECKING:
+    from tracelens.inductor.library_calls import LibraryRun
     from tracelens.logs.chrome_trace import CompiledRegion
     from tracelens.logs.onednn_verbose import CpuIsa
 
-__all__ = ["call_ms", "heaviest", "is_arm", "is_little", "is_training", "traffic"]
+__all__ = ["call_ms", "heaviest", "is_arm", "is_little", "is_training", "library_ms", "traffic"]
 
 #: Bytes per call of a graph that stay in the nearest cache.
 FEW = 8 << 10
@@ -66,7 +67,7 @@ def is_little(count: int, module: OutputModule, call_ms: float = 0.0) -> bool:
     Args:
         count: Bytes that are moved for nothing.
         module: The code of the graph.
-        call_ms: How long a call takes, where a trace has it.
+        call_ms: How long a call takes, where a trace or oneDNN has it.
     """
     if count < BYTES_PER_MS * NOISE * call_ms:
         return True
@@ -76,3 +77,16 @@ def is_little(count: int, module: OutputModule, call_ms: float = 0.0) -> bool:
 def call_ms(regions: Table[CompiledRegion]) -> float:
     """Return how long a call of the largest compiled function takes; 0 where no trace tells."""
     return max((row.times.median for row in regions if row.times), default=0.0)
+
+
+def library_ms(ran: Table[LibraryRun], seen: Seen[OutputModule]) -> float:
+    """Return how long oneDNN takes in a call of a graph, as far as its times are known."""
+    wanted = seen.first.compilation
+    times = {
+        call.record.at: row.times.median
+        for row in ran
+        if row.times
+        for call in row.record.calls
+        if call.first.compilation == wanted
+    }
+    return sum(times.values())

@@ -89,7 +89,7 @@ def _rank(rank: int) -> Any:
 def _freezing(data: InRun) -> str:
     text = "If the model is only used for inference, and its weights no longer change, freeze it: "
     text += "they are packed once."
-    return text if data.uses_inductor else f"{text} The default backend, Inductor, does that alone."
+    return text if data.uses_inductor else f"{text} Inductor alone does that, the default backend."
 
 
 _FREEZE = Remedy(

@@ -74,7 +74,7 @@ def unpackable(flow: Dataflow, step: Step, given: Set[str]) -> Unpackable:
         return ""
     if _is_of_1d(step, weight):
         return "1-d"
-    return "computed" if given and _is_computed(flow, weight, given) else ""
+    return "computed" if given and _is_given(flow, weight, given) else ""
 
 
 def _is_of_1d(step: Step, weight: Content) -> bool:
@@ -87,16 +87,14 @@ def _is_of_1d(step: Step, weight: Content) -> bool:
     return is_convolution and len(weight.size or ()) == 3
 
 
-def _is_computed(flow: Dataflow, weight: Content, given: Set[str]) -> bool:
-    """Whether an argument is needed for it, and no tensor of the module's has its elements.
+def _is_given(flow: Dataflow, weight: Content, given: Set[str]) -> bool:
+    """Whether it is an argument, or one is needed for it and no tensor of the module's is it.
 
     One kernel often copies weights and activations: one of as many elements is what it copies.
     """
     inputs = list(_inputs(flow, weight))
-    return (
-        weight.producer is not None
-        and any(one.name in given for one in inputs)
-        and not any(one.count == weight.count for one in inputs if one.name not in given)
+    return any(one.name in given for one in inputs) and not any(
+        one.count == weight.count for one in inputs if one.name not in given
     )
 
 

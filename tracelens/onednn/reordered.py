@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -111,11 +111,13 @@ def _tensor_of(run: PrimitiveExec, index: int) -> Tensor | None:
     return (md.layout, size) if size and len(alike) == 1 else None
 
 
-def unpackable(found: list[Weight], ran: Table[LibraryRun]) -> Unpackable:
+def unpackable(found: list[Weight], ran: Table[LibraryRun]) -> Unpackable | Literal["mixed"]:
     """Return why freezing would pack none of them; empty where it may pack some."""
     calls: dict[int, list[Unpackable]] = {}
     for row in ran:
         of_run = calls.setdefault(id(row.record.run), [])
         of_run += [call.record.unpackable for call in row.record.calls]
     whys = {why for weight in found for row in weight.uses for why in calls.get(id(row), [""])}
-    return next(iter(whys)) if len(whys) == 1 else ""
+    if len(whys) > 1:
+        return "" if "" in whys else "mixed"
+    return next(iter(whys), "")

@@ -41,8 +41,18 @@ ROTATION = frozenset(
     for name in (
         *("view_as_complex", "view_as_real", "mul", "polar"),
         *("clone", "expand", "permute", "reshape", "select", "slice", "unsqueeze", "view"),
+        *("contiguous", "flatten", "squeeze", "transpose"),
     )
 )
+#: How a traced graph writes what no call stands for, and what it is.
+_SIGNS = {
+    " @ ": "matmul",
+    " ** ": "pow",
+    " += ": "add",
+    " -= ": "sub",
+    " *= ": "mul",
+    " /= ": "div",
+}
 
 
 def _rotates(operators: tuple[str, ...]) -> bool:
@@ -166,18 +176,31 @@ def _transforms(graphs: Table[FxGraph]) -> bool:
 
 
 def _traced(graphs: Table[FxGraph]) -> dict[str, Origin | None]:
-    """Return the operators of traced graphs whose results are complex, and where each is first."""
+    """Return the operators of traced graphs on complex numbers, and where each is first."""
     found: dict[str, Origin | None] = {}
     for row in graphs:
         if row.record.traced:
+            held = {each.input for each in row.record.inputs if _is_complex(each.type)}
+            held |= {name.lower() for name in held}
             for node, origin in row.record.calls():
-                if _is_complex(node) and nodes.name(node):
-                    found.setdefault(f"aten.{nodes.name(node)}", origin)
+                if _is_complex(node.type):
+                    held.add(node.label)
+                elif held.isdisjoint(nodes.words(node)):
+                    continue
+                if operator := _operator(node):
+                    found.setdefault(f"aten.{operator}", origin)
     return found
 
 
-def _is_complex(node: Node) -> bool:
-    return isinstance(node.type, TensorType) and _COMPLEX.match(node.type.dtype) is not None
+def _operator(node: Node) -> str:
+    if node.expression.startswith("-"):
+        return "neg"
+    signs = (op for sign, op in _SIGNS.items() if sign in node.expression)
+    return nodes.name(node) or next(signs, "")
+
+
+def _is_complex(kind: object) -> bool:
+    return isinstance(kind, TensorType) and _COMPLEX.match(kind.dtype) is not None
 
 
 def _message(names: tuple[str, ...], calls: int, moved: int, *, is_traced: bool) -> str:

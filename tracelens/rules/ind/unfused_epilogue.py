@@ -11,7 +11,7 @@ from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.epilogue_causes import Cause, cause_of, moved, reason, severity, why
 from tracelens.inductor.epilogues import Unfused, Winners, unfused
-from tracelens.inductor.graphs import call_ms
+from tracelens.inductor.graphs import call_ms, library_ms
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.remedies import (
     FREEZING,
@@ -30,6 +30,7 @@ from tracelens.words import size
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
+    from tracelens.inductor.library_calls import LibraryRun
     from tracelens.logs.autotune import AutotuneTable
     from tracelens.logs.chrome_trace import CompiledRegion
     from tracelens.logs.graph_code import FxGraph
@@ -61,11 +62,11 @@ class UnfusedEpilogue(Rule):
     concatenation) cannot be an epilogue, and is not reported.
 
     ## When it is harmless
-    When the result is small, or a trace shows that a call takes more than 200 times as long as
-    moving it, when the AUTOTUNE table shows that the library was faster than the templates that
-    could have fused it, in training on a CPU, where no template exists, for batched products on a
-    CPU, which freezing does not change, and on AArch64 builds with the Arm Compute Library, which
-    register no fusions on purpose.
+    When the result is small, or a trace or oneDNN's times show that a call takes more than 200
+    times as long as moving it, when the AUTOTUNE table shows that the library was faster than the
+    templates that could have fused it, in training on a CPU, where no template exists, for batched
+    products on a CPU, which freezing does not change, and on AArch64 builds with the Arm Compute
+    Library, which register no fusions on purpose.
 
     ## What to do
     For inference on a CPU, freeze the model: oneDNN then takes activations and sums along. Frozen
@@ -208,6 +209,7 @@ class UnfusedEpilogue(Rule):
         isas: Table[CpuIsa],
         execs: Table[PrimitiveExec],
         regions: Table[CompiledRegion],
+        ran: Table[LibraryRun],
         graphs: Table[FxGraph],
     ) -> Iterator[Finding]:
         """Yield one finding per library operator and cause."""
@@ -225,7 +227,9 @@ class UnfusedEpilogue(Rule):
                     continue  # arguments are no constants: freezing leaves them
                 groups.setdefault((found.call.op, cause), []).append(found)
         for (op, cause), group in groups.items():
-            yield self._finding(op, cause, _heaviest(group), winners, run=run, ms=call_ms(regions))
+            pairs = _heaviest(group)
+            ms = max(call_ms(regions), library_ms(ran, pairs[0].seen))
+            yield self._finding(op, cause, pairs, winners, run=run, ms=ms)
 
     def _finding(
         self,

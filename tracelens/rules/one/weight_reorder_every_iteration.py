@@ -37,11 +37,15 @@ __all__ = ["WeightReorderEveryIteration"]
 #: Share of all execution time from which it deserves action, and below which it is a note.
 ACT_SHARE, NOTE_SHARE = 0.04, 0.01
 _COMPUTED = (
-    " The weights are computed in every call from what the model is given, so they are no "
-    "constants, and freezing does not pack them."
+    " The weights are what the compiled code is given, or are computed from it in every call, so "
+    "they are no constants, and freezing does not pack them."
 )
 _ONE_DIMENSION = " Inductor packs the weights of 2-d and 3-d convolutions, and these are 1-d."
-_UNPACKABLE = {"computed": _COMPUTED, "1-d": _ONE_DIMENSION}
+_MIXED = (
+    " Freezing packs none of these weights: some are of 1-d convolutions, the others are what the "
+    "compiled code is given, or are computed from it in every call."
+)
+_UNPACKABLE = {"computed": _COMPUTED, "1-d": _ONE_DIMENSION, "mixed": _MIXED}
 _GROUPED = re.compile(r"g(\d{1,9})mb1_")
 
 
@@ -108,8 +112,8 @@ class WeightReorderEveryIteration(Rule):
         weights: int
         executions_ms: float
         is_excerpt: bool
-        #: Why freezing packs none of them: ``computed`` anew from what compiled code is given, or
-        #: of ``1-d`` convolutions.
+        #: Why freezing packs none of them: ``computed`` from what compiled code is given, or that
+        #: itself, or of ``1-d`` convolutions, or ``mixed``.
         unpackable: str = ""
 
     remedies = (
@@ -152,10 +156,15 @@ class WeightReorderEveryIteration(Rule):
             id="two-dimensional",
             text="Give the signal a height of 1 once, use Conv2d throughout, model and signal in "
             "channels-last, and freeze.",
-            when="1-d convolutions, compiled",
-            applies=lambda data: data.unpackable == "1-d",
+            when="1-d convolutions, compiled for inference; not float16 on a CPU without it",
+            applies=lambda data: (
+                data.unpackable == "1-d"
+                and data.is_training is not True
+                and not inductor.lacks_float16(data)
+            ),
             code="import torch._inductor.config\n"
             "torch._inductor.config.freezing = True  # for inference alone\n"
+            "model = model.to(memory_format=torch.channels_last)\n"
             "x = x.unsqueeze(2).to(memory_format=torch.channels_last)",
             basis="tested",
             proof="tests/advice/ONE003/two-dimensional.py",
