@@ -243,6 +243,26 @@ def test_validation_in_the_steps_of_training_is_told(
 
 
 @pytest.mark.parametrize(
+    ("updates", "calls", "told"), [(4, 4, True), (4, 2, True), (4, 1, False), (0, 1, False)]
+)
+def test_validation_after_an_epoch_is_none_of_its_steps(
+    tmp_path: Path, updates: int, calls: int, told: bool
+) -> None:
+    """Without a schedule, the optimizer's steps are those of training."""
+    events = [
+        event
+        for event in validating("validate", 9_000.0, back=True)
+        if event["name"].startswith(("train.py", "ProfilerStep")) is False
+        or (event["name"].startswith("train.py") and event["ts"] < 20_000.0 * calls)
+    ]
+    for step in range(updates):
+        at = 20_000.0 * step + 15_000
+        events.append(span("user_annotation", "Optimizer.step#Adam.step", at, 100))
+    events.sort(key=lambda event: (event["ts"], -event["dur"]))
+    assert ("TRC036" in found(tmp_path, events, with_stack=1, **A100)) is told
+
+
+@pytest.mark.parametrize(
     ("name", "told"),
     [("deepspeed/ops/adam/cpu_adam.py(96): step", True), ("torch/optim/adam.py(200): step", False)],
 )

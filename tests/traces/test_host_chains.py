@@ -56,6 +56,25 @@ def test_elementwise_operators_in_a_row_are_told_where_they_take_a_fifth(
         assert finding.cost.ms == pytest.approx(1.8 * times, rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("name", "us", "advice"),
+    [
+        ("normal_", 130.0, "compile"),  # 4.6 % of the trace
+        ("normal_", 160.0, "compile-drawing"),
+        ("normal_", 900.0, "compile-drawing"),
+        ("bernoulli_", 160.0, "compile-drawing"),
+        ("bernoulli_", 900.0, "compile-without"),
+        ("cos", 900.0, "compile"),
+    ],
+)
+def test_what_draws_random_numbers_is_not_compiled_with_inductors(
+    tmp_path: Path, name: str, us: float, advice: str
+) -> None:
+    """On the CPU its own draw normal numbers ten times as slowly."""
+    finding = found(tmp_path, row([*CHAIN, (name, us, 10.0), ("mm", 10.0, 0.0)], 10))["TRC010"]
+    assert [one.id for one in finding.advice] == [advice]
+
+
 def test_what_an_optimizer_does_is_not_counted(tmp_path: Path) -> None:
     events = row(CHAIN, 10)
     end = events[-1]["ts"] + events[-1]["dur"]

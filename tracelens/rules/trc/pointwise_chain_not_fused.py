@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.logs.chrome_trace import BackwardNode, PythonFunction
-from tracelens.remedies import Remedy
-from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
+from tracelens.logs.chrome_trace import BackwardNode, Operator, PythonFunction
+from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
+from tracelens.rules.trc._chains import REMEDIES, Chains
 from tracelens.rules.trc._lines import holding
-from tracelens.rules.trc._loss import APART, REMEDIES, WHOLE, Loss, loss_of
+from tracelens.rules.trc._loss import APART, Loss, loss_of
 from tracelens.traces.host_chains import SUMS
 from tracelens.traces.measured import Chain, Window
 from tracelens.traces.printed import AnyProfile, PrintedProfile
@@ -43,23 +44,12 @@ MAX_NAMED = 8
 MAX_BEHIND = 2
 #: How differences are squared and added up.
 _DISTANCES = {("sub", "pow", "sum"), ("sub", "mul", "sum")}
-
-
-class Chains(FindingData):
-    """Elementwise kernels one after the other."""
-
-    kernels: int
-    sequences: int
-    ms: float
-    #: What fusing saves at most; a product or convolution before them keeps its time.
-    rest_ms: float
-    of_ms: float
-    #: On the CPU, and nothing is trained: weights can be frozen.
-    frozen: bool = False
-    #: On the CPU: whether most of it squares differences and adds them up.
-    distances: bool = False
-    #: Softmax and logarithm over many classes: two kernels, or one.
-    loss: str = ""
+#: What draws random numbers, and its share of a trace of the CPU from which on Inductor's own
+#: generator costs more than fusing saves; and that of dropout from which on nothing is saved.
+_DRAWN = re.compile("aten::(?:normal|uniform|bernoulli|random|exponential)_")
+_DROPPED = "aten::bernoulli_"
+MIN_DRAWN = 0.05
+MIN_DROPPED = 0.2
 
 
 class PointwiseChainNotFused(Rule):
@@ -101,38 +91,7 @@ class PointwiseChainNotFused(Rule):
     unconfirmable = IN_THE_PROGRAM
 
     Data = Chains
-    remedies = (
-        *REMEDIES,
-        Remedy(
-            id="distances",
-            text="If these are distances of all pairs of rows: a product gives them, nothing is "
-            "written for each pair and column.",
-            when="differences are squared and added up, on the CPU",
-            applies=lambda data: data.distances,
-            code="distances = torch.cdist(x, y)",
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.cdist.html",
-        ),
-        Remedy(
-            id="freeze",
-            text="For inference, compile with frozen weights: batch normalization is folded into "
-            "the convolutions before it.",
-            when="convolutions on the CPU, without training",
-            applies=lambda data: data.frozen,
-            code="torch._inductor.config.freezing = True; model = torch.compile(model)",
-            since="2.1",
-            basis="tested",
-            proof="tests/advice/TRC010/freeze.py",
-        ),
-        Remedy(
-            id="compile",
-            text="Compile the function that holds them.",
-            when="they are not the loss alone",
-            applies=lambda data: data.loss != WHOLE,
-            code="fn = torch.compile(fn)",
-            since="2.0",
-            proof="https://docs.pytorch.org/docs/stable/torch.compiler.html",
-        ),
-    )
+    remedies = REMEDIES
 
     def check(
         self,
@@ -146,6 +105,7 @@ class PointwiseChainNotFused(Rule):
         nodes: Table[BackwardNode],
         frames: Table[PythonFunction],
         kernels: Table[KernelTime],
+        operators: Table[Operator],
     ) -> Iterator[Finding]:
         """Yield one finding per trace in which such sequences take time."""
         del profiles
@@ -162,7 +122,8 @@ class PointwiseChainNotFused(Rule):
             alone = ms - (window.record.optimizer_ms or 0.0)
             if not busy and alone >= max(MIN_CPU_MS, MIN_CPU_SHARE * whole):
                 line = holding(frames, source, whole, alone)
-                yield self._finding(of_it, alone, whole, on_cpu=True, line=line)
+                took = {str(row.record): row.ms / whole for row in operators.within(source)}
+                yield self._finding(of_it, alone, whole, took, line=line)
                 continue
             told = busy and ms >= MIN_SHARE * busy and times >= MIN_SEQUENCES
             if busy or whole > 0:
@@ -304,10 +265,13 @@ class PointwiseChainNotFused(Rule):
         rows: list[Seen[Chain]],
         ms: float,
         busy: float,
+        took: dict[str, float] | None = None,
         *,
-        on_cpu: bool = False,
         line: Seen[PythonFunction] | None = None,
     ) -> Finding:
+        """Tell of sequences: ``took`` are the shares of operators of the CPU, None for a GPU."""
+        on_cpu = took is not None
+        drawn = sum(share for name, share in (took or {}).items() if _DRAWN.fullmatch(name))
         kernels = sum(row.record.count * len(row.record.kernels) for row in rows)
         times = sum(row.record.count for row in rows)
         share = min(1.0, ms / busy)  # threads add up
@@ -326,6 +290,8 @@ class PointwiseChainNotFused(Rule):
             rest_ms=saved,
             of_ms=busy,
             distances=on_cpu and squared >= ms / 2,
+            draws=drawn >= MIN_DRAWN,
+            drops=(took or {}).get(_DROPPED, 0.0) >= MIN_DROPPED,
         )
         summed = on_cpu and any(row.record.kernels[-1] in SUMS for row in rows)
         sums = ", and sums of their results," if summed else ""

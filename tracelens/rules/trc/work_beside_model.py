@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.logs.chrome_trace import BackwardNode, PythonFunction
+from tracelens.logs.chrome_trace import BackwardNode, OptimizerCall, PythonFunction
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
@@ -157,6 +157,7 @@ class WorkBesideModel(Rule):
         nodes: Table[BackwardNode],
         inside: Table[LaunchedIn],
         timelines: Table[Timeline],
+        optimizers: Table[OptimizerCall],
     ) -> Iterator[Finding]:
         """Yield one finding per trace of the CPU, for the function with most of the time.
 
@@ -165,8 +166,14 @@ class WorkBesideModel(Rule):
         for run in runs(windows, steps):
             whole, source = run.window.record, run.window.first.input
             if len(nodes.within(source)) and run.on_device:
+                # Without steps, of the schedule or of the optimizer, once may be after an epoch.
                 ran = list(inside.within(source))
-                yield from self._validates(run, list(frames.within(source)), ran, timelines)
+                calls = optimizers.within(source)
+                updates = sum(row.count for row in calls if row.record.call == "step")
+                count = len(run.all_steps) or updates
+                whole_ms = computing(timelines, source)
+                if count:
+                    yield from self._validates(whole_ms, count, list(frames.within(source)), ran)
             compiles = (whole.compile_ms or 0.0) > COMPILING * whole.ms
             if run.on_device or whole.launches or whole.unread or compiles:
                 continue
@@ -191,19 +198,18 @@ class WorkBesideModel(Rule):
 
     def _validates(
         self,
-        run: Run,
+        whole: float,
+        steps: int,
         frames: list[Seen[PythonFunction]],
         inside: list[Seen[LaunchedIn]],
-        timelines: Table[Timeline],
     ) -> Iterator[Finding]:
         """Yield that a GPU validates the model while it is trained, at least every second step."""
-        whole = computing(timelines, run.window.first.input)
         took = {row.record.operator: row.record.device_ms for row in inside}
         rows = [
             row
             for row in frames
             if took.get(str(row.record), 0.0) >= max(MIN_MS, MIN_SHARE * whole)
-            and 2 * row.count >= max(2, len(run.all_steps))
+            and 2 * row.count >= max(2, steps)
             and mine([str(row.record)])
         ]
         row = max(rows, key=lambda row: took[str(row.record)], default=None)

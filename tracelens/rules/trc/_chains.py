@@ -1,0 +1,81 @@
+"""What TRC010 knows of elementwise operators that follow each other, and what it advises."""
+
+from __future__ import annotations
+
+from tracelens.remedies import Remedy
+from tracelens.report import FindingData
+from tracelens.rules.trc._loss import REMEDIES as OF_LOSS
+from tracelens.rules.trc._loss import WHOLE
+
+__all__ = ["REMEDIES", "Chains"]
+
+
+class Chains(FindingData):
+    """Elementwise kernels one after the other."""
+
+    kernels: int
+    sequences: int
+    ms: float
+    #: What fusing saves at most; a product or convolution before them keeps its time.
+    rest_ms: float
+    of_ms: float
+    #: On the CPU, and nothing is trained: weights can be frozen.
+    frozen: bool = False
+    #: On the CPU: whether most of it squares differences and adds them up.
+    distances: bool = False
+    #: On the CPU: whether much of the trace is drawing random numbers, or dropout.
+    draws: bool = False
+    drops: bool = False
+    #: Softmax and logarithm over many classes: two kernels, or one.
+    loss: str = ""
+
+
+REMEDIES = (
+    *OF_LOSS,
+    Remedy(
+        id="distances",
+        text="If these are distances of all pairs of rows: a product gives them, nothing is "
+        "written for each pair and column.",
+        when="differences are squared and added up, on the CPU",
+        applies=lambda data: data.distances,
+        code="distances = torch.cdist(x, y)",
+        proof="https://docs.pytorch.org/docs/stable/generated/torch.cdist.html",
+    ),
+    Remedy(
+        id="freeze",
+        text="For inference, compile with frozen weights: batch normalization is folded into "
+        "the convolutions before it.",
+        when="convolutions on the CPU, without training",
+        applies=lambda data: data.frozen,
+        code="torch._inductor.config.freezing = True; model = torch.compile(model)",
+        since="2.1",
+        basis="tested",
+        proof="tests/advice/TRC010/freeze.py",
+    ),
+    Remedy(
+        id="compile",
+        text="Compile the function that holds them.",
+        when="they are not the loss alone",
+        applies=lambda data: data.loss != WHOLE and not (data.draws or data.drops),
+        code="fn = torch.compile(fn)",
+        since="2.0",
+        proof="https://docs.pytorch.org/docs/stable/torch.compiler.html",
+    ),
+    Remedy(
+        id="compile-drawing",
+        text="Compile the function that holds them, with eager mode's random numbers: on the "
+        "CPU Inductor's own take several times as long.",
+        when="random numbers are drawn among them, on the CPU",
+        applies=lambda data: data.draws and not data.drops,
+        code="torch._inductor.config.fallback_random = True; fn = torch.compile(fn)",
+        since="2.0",
+        proof="https://github.com/pytorch/pytorch/blob/v2.13.0/torch/_inductor/config.py",
+    ),
+    Remedy(
+        id="compile-without",
+        text="Compile what holds no dropout: on the CPU it is hardly faster compiled.",
+        when="much of the trace is dropout, on the CPU",
+        applies=lambda data: data.drops,
+        proof="https://github.com/pytorch/pytorch/blob/v2.13.0/torch/_inductor/config.py",
+    ),
+)
