@@ -31,7 +31,7 @@ CALLS = {
     "mark_dynamic": "torch._dynamo.maybe_mark_dynamic()",
     "eager_first": "model(...) before torch.compile(model)",
     "autocast": "torch.autocast()",
-    "compile_inner": "module.compile()",
+    "compile_inner": "torch.compile(module)",
 }
 
 

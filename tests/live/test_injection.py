@@ -337,7 +337,9 @@ def test_modules_that_do_not_reach_a_line_are_compiled_instead_of_what_calls_the
     at = next(number for number, line in enumerate(lines, start=1) if "graph_break()" in line)
     found, held, notes = told("inner", at)
     assert found == [True, [True, False, False, True], 0, 2], "the body as a whole, and the end"
-    assert (held, notes) == ([("module.compile()", True)], [])
+    assert (held, notes) == ([("torch.compile(module)", True)], [])
     found, held, notes = told("elsewhere", 10_000)
     assert (found[1], held) == ([False] * 4, []), "it is compiled as it would be"
-    assert notes == ["module.compile(): the first call does not reach that line, or all modules do"]
+    assert notes == [
+        "torch.compile(module): the first call does not reach that line, or all modules do"
+    ]

@@ -90,7 +90,9 @@ def test_three_blocks_are_worth_compiling_by_themselves(tmp_path: Path) -> None:
     advice = {one.id: one for one in told(tmp_path, tree(*blocks)).advice}
     code = advice["repeated-blocks"].code
     assert code is not None
-    assert code.startswith("for block in model.encoder.layers:\n    block.forward = ")
+    assert code.startswith("for number, block in enumerate(model.encoder.layers):\n")
+    # A deep copy of a module with a compiled `forward` would run with the first one's weights.
+    assert "\n    model.encoder.layers[number] = torch.compile(block)" in code
     for guards in (tree(*blocks[:2]), ""):
         assert "repeated-blocks" not in {one.id for one in told(tmp_path, guards).advice}
 

@@ -1,5 +1,6 @@
 """What the rules about graph breaks advise, by what the log shows of the line and of the way."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -538,10 +539,13 @@ def test_the_compiled_module_itself_is_no_path(
 NET = PACKAGE.replace("_core", "net")
 
 
-def with_children(room: Path, broken_in: int, *children: tuple[str, str]) -> list[str]:
+def with_children(
+    room: Path, broken_in: int, *children: tuple[str, str], others: Sequence[str] = ()
+) -> list[str]:
     """Return the advice about an ``item()`` that ``self.head`` leads to, in one of its functions.
 
-    The guards name what the function with ``self.head`` calls.
+    The guards name what the function with ``self.head`` calls, and what ``others`` of one name in
+    its file do, from line 20 on.
     """
     lines = []
     for index in range(broken_in):
@@ -555,11 +559,21 @@ def with_children(room: Path, broken_in: int, *children: tuple[str, str]) -> lis
     guards = ["TREE_GUARD_MANAGER:", "+- RootGuardManager"]
     guards += [
         f"| +- TYPE_MATCH: ___check_type_id(L['self']._modules['{name}'], 94708105250656), "
-        f"type=<class '{kind}'>  # x = self.{name}(x)  # b/python3.11/site-packages/chatty/net.py:8"
-        " in forward (HINT: type X)"
+        f"type=<class '{kind}'>  # x = self.{name}(x)  # b/python3.11/site-packages/chatty/net.py:"
+        f"{9 if name == 'head' else 8} in forward (HINT: type X)"
         for name, kind in children
     ]
     lines += [f"guards.py:4483] [0/0] [__guards] {one}" for one in guards]
+    for at, other in enumerate(others, 20):
+        path = "".join(f"._modules['{one}']" for one in other.split("."))
+        guard = (
+            f"| +- TYPE_MATCH: ___check_type_id(L['self']{path}, 94708105250656), type=<class "
+            f"'chatty.net.Block'>  # x = self.{other.rpartition('.')[2]}(x)  # "
+            f"b/python3.11/site-packages/chatty/net.py:{at} in forward (HINT: type Block)"
+        )
+        index = 0 if "." in other else at
+        begun = guards[:2] if index else []
+        lines += [f"guards.py:4483] [{index}/0] [__guards] {one}" for one in (*begun, guard)]
     log = room / "run.log"
     log.write_text("".join(f"V1120 12:06:10.834000 77 torch/_dynamo/{one}\n" for one in lines))
     finding = next(f for f in analyze(str(log)).shown if f.code == "GBR001")
@@ -575,6 +589,14 @@ def test_what_is_called_beside_the_break_is_named(tmp_path: Path) -> None:
     first = with_children(tmp_path, 3, HEAD, LINEAR, ENCODER)[0]
     assert "such as `self.encoder`, instead" in first
     assert "`self.fc`" not in first
+
+
+@pytest.mark.parametrize("other", ["encoder.block", "head.block", "inner"])
+def test_what_another_class_of_the_file_calls_is_not_beside_the_break(
+    other: str, tmp_path: Path
+) -> None:
+    first = with_children(tmp_path, 3, HEAD, ENCODER, others=(other,))[0]
+    assert "such as `self.encoder`, instead" in first
 
 
 @pytest.mark.parametrize(("broken_in", "parts"), [(3, False), (2, True)])

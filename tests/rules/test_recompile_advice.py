@@ -319,6 +319,8 @@ def test_objects_that_python_itself_copies_are_a_note(
         ("self.kept", "if len(self.kept) > 0:", (1, 2, 3, 4), True),
         ("self.kept", "if len(self.kept) > 0:", (1, 4, 2, 3), False),
         ("self.kept", "if len(self.kept) > 0:", (1, 2, 3), False),
+        ("G['kept']['kl']", "if kept['kl']:", (1, 2, 3, 4), True),
+        ("batch['items']", "for item in batch['items']:", (1, 2, 3, 4), False),
         ("images", "h = max(i.shape[-2] for i in images)", (1, 2, 3, 4), False),
     ],
 )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from tracelens.dynamo.breaks import BreakSite, sites
 from tracelens.evidence import Table
+from tracelens.logs._checks import Comment
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import Guard, GuardTree
 
@@ -17,13 +18,16 @@ _CHILD = re.compile(
     r", type=<class '([\w.]+)'>"
 )
 _PART = re.compile(r"'(\w+)'")
-_RESUMED = re.compile(r"torch_dynamo_resume_in_(\w+)_at_\d+$")
+_RESUMED = re.compile(r"torch_dynamo_resume_in_(\w+)_at_(\d{1,9})$")
 #: They have no ``forward``: what they hold is called.
 _HOLDERS = ("ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
 #: Torch's modules of many operators; of any other, a graph of its own gains nothing.
 _LARGE = re.compile(r"torch\.nn\.modules\.(?:container|transformer|rnn|activation\.Multihead)")
 #: Functions with breaks below one module from which on it is as good as all of it.
 CROWDED = 3
+
+#: Modules that a function calls, such as ``self.encoder``, and their classes.
+Children = dict[str, str]
 
 
 def look_beside(
@@ -43,10 +47,10 @@ def look_beside(
         file = frame.file.replace("\\", "/")
         mates = {
             child: kind
-            for (path, function), children in called.items()
-            if function == _original(frame.function) and file.endswith(path)
+            for path, children in called.get((_original(frame.function), frame.line), {}).items()
+            if file.endswith(path)
             for child, kind in children.items()
-            if child not in below
+            if child not in below and _holder(child, below) is None
         }
         site.beside = tuple(child for child, kind in mates.items() if not _is_small(kind))
         site.alone = bool(mates) and not site.beside and len(below.get(name, ())) >= CROWDED
@@ -61,15 +65,53 @@ def _below(breaks: Table[GraphBreak]) -> dict[str, set[tuple[str, str]]]:
     return found
 
 
-def _called(trees: Table[GuardTree]) -> dict[tuple[str, str], dict[str, str]]:
-    """Return the modules that each function calls, by its file and name, and their classes."""
-    found: dict[tuple[str, str], dict[str, str]] = {}
+def _called(trees: Table[GuardTree]) -> dict[tuple[str, int], dict[str, Children]]:
+    """Return the modules that a function calls, by its name, its lines that call, and its file.
+
+    Classes of one file have functions of one name: a line tells them apart. What runs behind a
+    graph break is compiled by itself, and has the number of the break's line in its name.
+    """
+    found: dict[tuple[str, int], dict[str, Children]] = {}
     for row in trees:
-        for guard in row.record.guards:
-            if (child := _child(guard)) and guard.comment:
-                at = (guard.comment.file, _original(guard.comment.function))
-                found.setdefault(at, {}).setdefault(*child)
+        for (file, function), (lines, children) in _of_tree(row.record).items():
+            places = [found.setdefault((function, line), {}) for line in lines]
+            parts = {id(one[file]): one[file] for one in places if file in one}
+            whole = next(iter(parts.values()), {})
+            for part in (*parts.values(), children):
+                for child, kind in part.items():
+                    whole.setdefault(child, kind)
+            for place in places:
+                place[file] = whole
+            if len(parts) > 1:  # a tree joins what was apart
+                for at in found.values():
+                    if id(at.get(file)) in parts:
+                        at[file] = whole
     return found
+
+
+def _of_tree(tree: GuardTree) -> dict[tuple[str, str], tuple[set[int], Children]]:
+    """Return the modules that compiled functions call themselves, and their lines."""
+    known: dict[str, tuple[str, Comment]] = {}
+    for guard in tree.guards:
+        if (child := _child(guard)) and guard.comment and guard.comment.file:
+            known.setdefault(child[0], (child[1], guard.comment))
+    found: dict[tuple[str, str], tuple[set[int], Children]] = {}
+    for name, (kind, comment) in known.items():
+        if _holder(name, known) is None:
+            at = comment.file.replace("\\", "/"), _original(comment.function)
+            lines, children = found.setdefault(at, (set(), {}))
+            lines.add(comment.line)
+            if resumed := _RESUMED.match(comment.function):
+                lines.add(int(resumed[2]))
+            children[name] = kind
+    return found
+
+
+def _holder(child: str, known: Collection[str]) -> str | None:
+    """Return which of the ``known`` modules holds a module; None if none does."""
+    parts = child.split(".")
+    above = (".".join(parts[:end]) for end in range(2, len(parts)))
+    return next((one for one in above if one in known), None)
 
 
 def _child(guard: Guard) -> tuple[str, str] | None:

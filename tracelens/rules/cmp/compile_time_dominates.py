@@ -140,8 +140,9 @@ class CompileTimeDominates(Rule):
             when="the guards name a block that the model repeats",
             applies=lambda data: data.blocks >= MIN_BLOCKS,
             code=lambda data: (
-                f"for block in model{data.blocks_at}:\n    block.forward = torch.compile("
-                "block.forward)  # block.compile() leaves torch's own layers eager"
+                f"for number, block in enumerate(model{data.blocks_at}):\n    model"
+                f"{data.blocks_at}[number] = torch.compile(block)  # or block.compile(), which "
+                "keeps the names in state_dict(), but leaves torch's own layers eager"
             ),
             since="2.5",
             proof="https://docs.pytorch.org/tutorials/recipes/regional_compilation.html",

@@ -23,7 +23,7 @@ def _allocates(data: FailureData) -> bool:
 
 
 def _decorated(data: FailureData) -> Traced | None:
-    """Return the line of a traced function that a decorator of torch's runs in a mode."""
+    """Return the line of a traced function with a decorator of torch's, `no_grad` or another."""
     for wrapper, line in zip(data.stack, data.stack[1:], strict=False):
         inside = "torch/utils/_contextlib" in wrapper.file.replace("\\", "/")
         if inside and wrapper.function == "decorate_context":
@@ -36,14 +36,16 @@ def _called_within(data: FailureData) -> str:
     line = _decorated(data)
     if line is None:
         return ""
-    called = re.findall(r"\bself\.\w+(?=\()", line.code)
-    such = f", such as `{called[0]}`" if len(called) == 1 else ""
+    functions = {one.function for one in data.stack}
+    called = re.findall(r"\bself\.(\w+)(?=\()", line.code)
+    is_module = len(called) == 1 and called[0] not in functions
+    such = f", such as `self.{called[0]}`" if is_module else ""
     at = user_code.short(line.file, line.line)
-    own = "" if user_code.package(line.file) else ", or decorate it with `torch.no_grad()`"
+    own = "" if user_code.package(line.file) else ", or use `torch.no_grad()` for it"
     return (
-        f"`{line.function}` ({at}) is decorated to run under `torch.inference_mode()`, which a"
-        f" graph that began outside of it cannot enter: compile the modules that it calls{such}, in"
-        f" place of what calls it{own}."
+        f"`{line.function}` ({at}) has a decorator of torch's. Where that or its code enters "
+        "`torch.inference_mode()`, a graph that began outside of it cannot go on there: compile "
+        f"the modules that it calls{such}, in place of what calls it{own}."
     )
 
 
@@ -130,7 +132,7 @@ CALLS = (
         "compile-called",
         _called_within,
         applies=lambda d: d.cause == "inference-tensor" and _decorated(d) is not None,
-        when="inference_mode is a decorator, within what is compiled",
+        when="a function with a decorator of torch's, within what is compiled",
         basis="tested",
         proof="tests/advice/ERR000/compile-called.py",
     ),

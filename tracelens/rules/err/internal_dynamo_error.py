@@ -57,8 +57,8 @@ _REMEDIES = (
     Remedy(
         "inner",
         "Or compile a module inside of it that works, in place of the whole: "
-        "`model.part = torch.compile(model.part)`, not `model.part.compile()`, which compiles "
-        "nothing where `part` is an `nn.Sequential`.",
+        "`model.part = torch.compile(model.part)`, not `model.part.compile()`, which leaves "
+        "torch's own modules, such as `nn.Sequential`, eager.",
         proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
     ),
     Remedy(

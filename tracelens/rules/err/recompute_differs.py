@@ -63,7 +63,8 @@ class RecomputeDiffers(FailureRule):
             "inside",
             "Compile the checkpointed layer, not the loop around it, so that both passes run the"
             " same code.",
-            code="layer.forward = torch.compile(layer.forward)",
+            code="layer.forward = torch.compile(layer.forward)  # a copy.deepcopy made later "
+            "would go on with this layer's weights",
             proof="https://docs.pytorch.org/docs/stable/checkpoint.html",
         ),
         Remedy(

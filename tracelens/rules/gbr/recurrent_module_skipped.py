@@ -60,6 +60,8 @@ class RecurrentModuleSkipped(SiteRule):
             "of the time.",
             when="the whole function was given up: what comes before and after it, too",
             applies=lambda data: bool(data.skipped),
+            code="model.head = torch.compile(model.head)  # head.compile() leaves torch's own "
+            "layers eager",
             basis="tested",
             proof="tests/advice/GBR019/compile-around.py",
         ),

@@ -68,7 +68,8 @@ def _left_out(data: SuppressedData) -> str:
 
 def _is_number(data: SuppressedData) -> bool:
     """Whether the operator is given a tensor where it takes a number."""
-    return _NUMBER in data.error and data.operator is not None
+    own = not user_code.package(_innermost(data)[1])
+    return _NUMBER in data.error and data.operator is not None and own
 
 
 def _numbers(data: SuppressedData) -> str:
@@ -135,9 +136,9 @@ class SuppressedErrors(Rule):
         Remedy(
             "numbers",
             _numbers,
-            when="the log names the operator's line, and reading a number out of a tensor failed",
+            when="the log names the operator's line, which is your own, and reading a number failed",
             applies=_is_number,
-            code=lambda data: None if user_code.package(_innermost(data)[1]) else _MADE_ONCE,
+            code=_MADE_ONCE,
             basis="tested",
             proof="tests/advice/GBR013/numbers.py",
         ),

@@ -19,7 +19,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules.rcp._changes import Group, groups
-from tracelens.rules.rcp._data import RecompileData, RecompileRule
+from tracelens.rules.rcp._data import RecompileData, RecompileRule, is_global
 from tracelens.rules.rcp._lost import MEND_BREAK, callers_of
 from tracelens.rules.rcp._tell import listed, tell
 
@@ -31,7 +31,6 @@ CERTAIN = 3
 
 #: A line that adds to the list of a name; what is an attribute, or an item of another container.
 _ADDS = r"\b{}(?:['\"]?\])?(?:\.(?:append|extend|insert)\(| ?\+= )"
-_KEPT_IN = re.compile(r"[.\[]")
 
 #: What is said of two lengths, by whether an imported module's first call made the second one.
 _ONCE = {
@@ -76,13 +75,14 @@ def _is_called(data: RecompileData) -> bool:
 def _is_filled(data: RecompileData) -> bool:
     """Whether the function makes it longer: ``self.outputs.append(x)``, maybe in a later line.
 
-    The guard may stand for a line that reads it before. What the program keeps, and what has more
-    items in each call by the same number, is filled by the calls.
+    The guard may stand for a line that reads it before. What a module or a global keeps, and what
+    has more items in each call by the same number, is filled by the calls; an argument need not be.
     """
     name = re.search(r"(\w{1,80})(?:['\"]?\])?\Z", data.source)
     if name and re.search(_ADDS.format(name[1]), data.code):
         return True
-    return not data.is_variable and bool(_KEPT_IN.search(data.source)) and _rises(data.values)
+    is_kept = data.source.startswith("self.") or (is_global(data) and not data.is_variable)
+    return is_kept and _rises(data.values)
 
 
 def _rises(values: tuple[str, ...]) -> bool:

@@ -27,7 +27,7 @@ _NAMES = {
     "eager_first": ("model(...) before torch.compile(model)", "no compiled callable was called"),
     "autocast": ("torch.autocast()", "no compiled callable was called"),
     "compile_inner": (
-        "module.compile()",
+        "torch.compile(module)",
         "the first call does not reach that line, or all modules do",
     ),
 }
