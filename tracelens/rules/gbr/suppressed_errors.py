@@ -136,7 +136,7 @@ class SuppressedErrors(Rule):
         Remedy(
             "numbers",
             _numbers,
-            when="the log names the operator's line, which is your own, and reading a number failed",
+            when="the log names the line of an operator, your own, where reading a number failed",
             applies=_is_number,
             code=_MADE_ONCE,
             basis="tested",
