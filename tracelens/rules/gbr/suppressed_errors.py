@@ -136,7 +136,7 @@ class SuppressedErrors(Rule):
         Remedy(
             "numbers",
             _numbers,
-            when="the log names the line of an operator, your own, where reading a number failed",
+            when="a number is read out of a tensor, which an operator in code of your own gets",
             applies=_is_number,
             code=_MADE_ONCE,
             basis="tested",
