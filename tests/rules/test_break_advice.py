@@ -564,16 +564,16 @@ def with_children(
         for name, kind in children
     ]
     lines += [f"guards.py:4483] [0/0] [__guards] {one}" for one in guards]
-    for at, other in enumerate(others, 20):
+    for number, other in enumerate(others, 20):
         path = "".join(f"._modules['{one}']" for one in other.split("."))
         guard = (
             f"| +- TYPE_MATCH: ___check_type_id(L['self']{path}, 94708105250656), type=<class "
             f"'chatty.net.Block'>  # x = self.{other.rpartition('.')[2]}(x)  # "
-            f"b/python3.11/site-packages/chatty/net.py:{at} in forward (HINT: type Block)"
+            f"b/python3.11/site-packages/chatty/net.py:{number} in forward (HINT: type Block)"
         )
-        index = 0 if "." in other else at
-        begun = guards[:2] if index else []
-        lines += [f"guards.py:4483] [{index}/0] [__guards] {one}" for one in (*begun, guard)]
+        frame = 0 if "." in other else number
+        begun = guards[:2] if frame else []
+        lines += [f"guards.py:4483] [{frame}/0] [__guards] {one}" for one in (*begun, guard)]
     log = room / "run.log"
     log.write_text("".join(f"V1120 12:06:10.834000 77 torch/_dynamo/{one}\n" for one in lines))
     finding = next(f for f in analyze(str(log)).shown if f.code == "GBR001")
