@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.traces.test_bounds import found
-from tests.traces.writing import Json, op
+from tests.traces.writing import Json, kernel, op
 
 MATH = "aten::_scaled_dot_product_attention_math"
 
@@ -49,6 +49,37 @@ def test_the_inference_of_torchs_own_module_is_fast_enough(
 ) -> None:
     """Its parts take as long as the fused operator does: nothing is gained."""
     assert ("TRC025" in found(tmp_path, attention(300.0, outer=outer))) is told
+
+
+GEMM = "volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_tn"
+SOFTMAX = "void (anonymous namespace)::softmax_warp_forward<float, float, float, 9, false, false>()"
+LOSS = "void at::native::cunn_SoftMaxForward<8, float, float, LogSoftMaxForwardEpilogue>(int)"
+
+
+@pytest.mark.parametrize(
+    ("products", "times"),
+    [
+        (("bmm", "bmm"), 20),
+        (("baddbmm", "bmm"), 20),
+        (("bmm", "mm"), 10),  # two products of batches for each softmax
+        (("addmm", "mm"), None),
+        ((), 20),  # no operators: a graph may launch them
+    ],
+)
+def test_scores_are_products_of_batches(
+    tmp_path: Path, products: tuple[str, ...], times: int | None
+) -> None:
+    events = [kernel(LOSS, 1e6, 10)]
+    for at in range(20):
+        for index, name in enumerate([GEMM, SOFTMAX, GEMM, "void index_kernel<4>(int)"]):
+            events.append(kernel(name, 1_000.0 * at + 100 * index, 100))
+        events += [op(f"aten::{name}", 1_000.0 * at + 20 * n, 9) for n, name in enumerate(products)]
+    finding = found(tmp_path, events).get("TRC025")
+    assert (finding and finding.count) == times
+    quoted = finding.evidence if finding else ()
+    assert not any("LogSoftMax" in line.text for line in quoted)
+    if finding and finding.cost:
+        assert finding.cost.ms == pytest.approx(0.3 * finding.count)
 
 
 def test_what_is_advised_takes_the_fused_kernel() -> None:

@@ -6,11 +6,17 @@ import math
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
-from tracelens.logs.chrome_trace import DeviceKernel, InductorKernel, MemoryCopy, MemorySet
+from tracelens.logs.chrome_trace import (
+    DeviceKernel,
+    InductorKernel,
+    MemoryCopy,
+    MemorySet,
+    Operator,
+)
 from tracelens.traces.activity import Activities, in_order
 from tracelens.traces.device import Busy
 from tracelens.traces.host import Around, Stretch
@@ -22,7 +28,7 @@ from tracelens.traces.rows import AttentionTime, CopyTime, KernelTime, SyncTime
 if TYPE_CHECKING:
     from tracelens.traces.reading import Reading
 
-__all__ = ["copies", "kernels", "syncs", "unfused_attention"]
+__all__ = ["copies", "kernels", "syncs", "unfused_attention", "with_log"]
 
 #: Kernels that are listed, and places that wait.
 MAX_KERNELS = 1_000
@@ -127,6 +133,11 @@ _BETWEEN = frozenset({"elementwise", "copy", "random"})
 #: few classes a parameter of the template says so.
 _LOG = re.compile(r"LogSoftMax|softmax_warp_forward<(?:[^<>,]{1,40},){4} ?true\b|\blog_kernel_cuda")
 
+#: Operators for products, those of batches, and how many kernels there may be for each of them.
+_BATCHED = frozenset({"bmm", "baddbmm", "baddbmm_"})
+_PRODUCTS = _BATCHED | {"mm", "addmm", "addmm_", "_addmm_activation", "_scaled_mm", "mv", "addmv_"}
+MOST_KERNELS = 3
+
 
 class _Sequence:
     """What one stream has run of product, softmax, product."""
@@ -157,8 +168,8 @@ class _Sequence:
 _AFTER_SOFTMAX = 2
 
 
-def unfused_attention(activities: Activities) -> Iterator[AttentionTime]:
-    """Yield how often attention runs in parts, if it does."""
+def unfused_attention(activities: Activities, names: Iterable[Name]) -> Iterator[AttentionTime]:
+    """Yield how often attention runs in parts, if it does; ``names`` are those of the trace."""
     kinds = [
         _part_of(name.record) if isinstance(name.record, DeviceKernel | InductorKernel) else "copy"
         for name in activities.name_table.items
@@ -172,13 +183,31 @@ def unfused_attention(activities: Activities) -> Iterator[AttentionTime]:
         ended = sequence.take(kinds[activities.names[at]], activities.us[at])
         if ended is not None:
             found.append(ended)
-    if found:
-        us, softmax = (math.fsum(part) for part in zip(*found, strict=True))
-        yield AttentionTime(n=len(found), ms=_ms(us), softmax_ms=_ms(softmax))
+    products = sum(kinds[name] == "gemm" for name in activities.names)
+    if n := min(len(found), _batched(names, products) // 2):
+        us, softmax = (math.fsum(part) * n / len(found) for part in zip(*found, strict=True))
+        yield AttentionTime(n=n, ms=_ms(us), softmax_ms=_ms(softmax))
+
+
+def _batched(names: Iterable[Name], products: int) -> int:
+    """Return how many of the products can be of batches, as scores are, and what they weigh."""
+    counts = {
+        name.record.op: name.count
+        for name in names
+        if isinstance(name.record, Operator) and name.record.op in _PRODUCTS
+    }
+    if sum(counts.values()) * MOST_KERNELS < products:
+        return products  # graphs and libraries launch without these operators
+    return sum(count for op, count in counts.items() if op in _BATCHED)
+
+
+def with_log(kernel: str) -> bool:
+    """Tell whether a kernel takes a logarithm, as a loss does, and attention does not."""
+    return _LOG.search(kernel) is not None
 
 
 def _part_of(kernel: DeviceKernel | InductorKernel) -> str:
-    return "" if isinstance(kernel, DeviceKernel) and _LOG.search(kernel.name) else kind_of(kernel)
+    return "" if isinstance(kernel, DeviceKernel) and with_log(kernel.name) else kind_of(kernel)
 
 
 def _place(call: str, around: Around) -> tuple[str, str, str, str]:

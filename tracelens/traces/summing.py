@@ -194,7 +194,7 @@ def _on_devices(reading: Reading, origin: float, busy: Busy) -> Iterator[Seen[Me
         yield _seen(collective, reading.path, name.first, name.text)
     for name, sequence in sequences(reading.devices.activities):
         yield _seen(sequence, reading.path, name.first, name.text)
-    for found in unfused_attention(reading.devices.activities):
+    for found in unfused_attention(reading.devices.activities, reading.names):
         yield _seen(found, reading.path, 1)
     for waiting in syncs(reading, busy):
         yield _seen(waiting, reading.path, 1)

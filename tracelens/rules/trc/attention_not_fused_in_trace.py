@@ -10,6 +10,7 @@ from tracelens.logs.chrome_trace import ModuleCall, Operator
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.traces.device_rows import with_log
 from tracelens.traces.measured import Window
 from tracelens.traces.rows import AttentionTime, KernelTime, Timeline
 from tracelens.traces.views import COMPUTING, computing
@@ -55,7 +56,8 @@ class AttentionNotFusedInTrace(Rule):
     of the traffic. One fused kernel keeps them on the chip.
 
     ## What it looks like
-    On one stream, a product, kernels over the scores, a softmax, and a product:
+    On one stream, a product, kernels over the scores, a softmax, and a product; where the trace holds
+    operators, both are products of batches (`aten::bmm`):
 
         {"ph": "X", "cat": "kernel", "name": "void (anonymous namespace)::softmax_warp_forward<float, float, float, 9, false, false>(float*, float const*, int, int, int)", "ts": 100.0, "dur": 310.0, "pid": 0, "tid": 7}
 
@@ -160,7 +162,9 @@ class AttentionNotFusedInTrace(Rule):
                 whole = computing(timelines, source)
             if found.n >= MIN_TIMES and whole and found.ms >= MIN_SHARE * whole:
                 mine = [
-                    kernel for kernel in kernels.within(source) if kernel.record.kind == "softmax"
+                    kernel
+                    for kernel in kernels.within(source)
+                    if kernel.record.kind == "softmax" and not with_log(kernel.record.full_name)
                 ]
                 of = "the trace" if found.on_host else COMPUTING
                 own = any(m.record.module == _MODULE for m in modules.within(source))
