@@ -110,6 +110,24 @@ def epochs(starts: int, long: float, short: float, *, name: str = WORKERS) -> li
 
 
 @pytest.mark.parametrize(
+    ("inside", "advice"),
+    [
+        ("torch/utils/data/dataloader.py(1101): __init__", "stay"),
+        ("torch/utils/data/dataloader.py(1600): _shutdown_workers", "stay"),
+        ("torch/utils/data/dataset.py(40): __getitem__", "workers"),
+    ],
+)
+def test_workers_are_not_advised_to_start_workers(tmp_path: Path, inside: str, advice: str) -> None:
+    events = []
+    for at in range(0, 200_000, 20_000):
+        events.append(span("python_function", "fit.py(9): train", at, 19_990.0))
+        events.append(span("python_function", inside, at + 100, 9_000.0))
+        events.append(op("aten::mm", at + 9_100, 10_000.0))
+    finding = found(tmp_path, events, with_stack=1)["TRC024"]
+    assert [each.id for each in finding.advice] == [advice]
+
+
+@pytest.mark.parametrize(
     ("events", "advice"),
     [
         (epochs(4, 90_000, 1_000), ["stay"]),

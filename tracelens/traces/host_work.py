@@ -23,6 +23,8 @@ class Work(StrEnum):
     AVERAGES = "averages"
     #: The optimizer computes on the host.
     UPDATES = "updates"
+    #: Workers of a DataLoader are started, or stopped.
+    STARTS = "starts"
     #: A library launches, or works for its launches.
     LIBRARY = "library"
     #: A line of the program, whose purpose is not known.
@@ -61,6 +63,9 @@ _LIBRARIES = re.compile(
     r"|bitsandbytes|apex|fairscale|torchrec|fbgemm_gpu|transformer_engine|aiter|torchao"
     r"|torch_geometric|ultralytics|tensorrt_llm)/"
 )
+_STARTS = re.compile(
+    r"(?:^|/)torch/utils/data/dataloader\.py\(\d+\): (?:__init__|_get_iterator|_shutdown_workers)$"
+)
 _UPDATES = re.compile(r"(?:^|/)cpu_(?:adam|adagrad|lion)\.py\(|: _?cpu_adam\w*$")
 _UPDATING = re.compile(r"aten::_fused_(?:adamw?|adagrad|sgd)_$")
 _OPERATORS = (
@@ -70,6 +75,7 @@ _OPERATORS = (
 )
 #: The first that fits.
 _LINES = (
+    (_STARTS, Work.STARTS),
     (_UPDATES, Work.UPDATES),
     (_REPORTS, Work.REPORTS),
     (_PREPARES, Work.PREPARES),

@@ -97,6 +97,14 @@ REMEDIES = (
         proof="https://docs.pytorch.org/docs/stable/generated/torch.from_numpy.html",
     ),
     Remedy(
+        id="stay",
+        text="Let the workers stay from one epoch to the next.",
+        code="DataLoader(dataset, num_workers=4, persistent_workers=True)",
+        when="workers of a DataLoader are started",
+        applies=lambda data: data.work == Work.STARTS,
+        proof="https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader",
+    ),
+    Remedy(
         id="workers",
         text=_workers,
         code="DataLoader(dataset, num_workers=4, collate_fn=prepare)",
@@ -186,7 +194,7 @@ REMEDIES = (
             bool(data.frame)
             and data.called not in WAITS
             and data.work
-            in ({*Work} - {Work.PREPARES} if data.on_cpu else {Work.OWN, Work.REPORTS})
+            in ({*Work} - {Work.PREPARES, Work.STARTS} if data.on_cpu else {Work.OWN, Work.REPORTS})
             and (data.work == Work.REPORTS or not data.region)
         ),
         basis="untestable",
@@ -220,6 +228,7 @@ REMEDIES = (
 _DOING = {
     Work.REPORTS: "It logs, shows or saves something.",
     Work.PREPARES: "It prepares data.",
+    Work.STARTS: "It starts workers of a DataLoader, or waits until they have stopped.",
     Work.UPDATES: "The optimizer computes there.",
 }
 

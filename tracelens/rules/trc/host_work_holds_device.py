@@ -302,7 +302,8 @@ class HostWorkHoldsDevice(Rule):
 
     def follows(self, finding: Finding) -> Iterable[Story]:
         """While graphs are captured, the host is late by design; or another rule knows the line."""
-        return stories(["capture", beside(finding)], finding)
+        starts = ["data"] if finding.data.get("work") == Work.STARTS else []
+        return stories(["capture", *starts, beside(finding)], finding)
 
     def _finding(
         self, view: View, place: tuple[str, str], longest: HeldBy, times: tuple[float, int, bool]
@@ -378,7 +379,7 @@ def _work(name: str, operator: str, inner: str) -> Work:
     """Return what a line of the program does, by its own name or that of what it calls longest."""
     own = work_of(name, operator)
     called = work_of(inner, "")
-    known = {Work.REPORTS, Work.PREPARES, Work.UPDATES}
+    known = {Work.REPORTS, Work.PREPARES, Work.STARTS, Work.UPDATES}
     return called if own == Work.OWN and called in known else own
 
 
