@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from tracelens import analyze
+from tracelens.inductor.library_calls import LibraryCall
+from tracelens.plugins.held import Held
 from tracelens.report import Finding, Severity
+from tracelens.source import read
 
 STAMP = "V1101 10:00:00.000000 7 torch/"
 CODE = STAMP + "_inductor/graph.py:2722] [0/0] [__output_code] "
@@ -167,6 +170,35 @@ def test_freezing_packs_no_weights_of_1d_convolutions(
     assert [one.id for one in found.advice] == [advised]
     codes = {f.code for f in analyze(str(tmp_path)).findings}
     assert ("IND004" in codes) is (advised == "freeze")
+
+
+@pytest.mark.parametrize(("layers", "why"), [(20, "computed"), (400, "")])
+def test_of_what_a_weight_is_computed_only_so_much_is_looked_at(
+    tmp_path: Path, layers: int, why: str
+) -> None:
+    """Else a long network whose products take what it computes would take quadratic time."""
+    square = "(64, 64), (64, 1)"
+    code = "Output code:\n# AOT ID: ['0_inference']\ndef call(args):\n    arg0_1, arg1_1 = args\n"
+    code += "".join(f"    assert_size_stride({name}, {square})\n" for name in ("arg0_1", "arg1_1"))
+    for at in range(layers):
+        given = f"buf{at - 1}" if at else "arg0_1"
+        code += f"    buf{at} = empty_strided_cpu({square}, torch.float32)\n"
+        code += f"    extern_kernels.mm(arg1_1, {given}, out=buf{at})\n"
+    traced = (
+        "TRACED GRAPH\n ===== __compiled_fn_1 =====\n"
+        " <eval_with_key>.0 class GraphModule(torch.nn.Module):\n"
+        '    def forward(self, L_x_: "f32[64, 64][64, 1]cpu", L_y_: "f32[64, 64][64, 1]cpu"):\n'
+        "        return (L_x_,)\n"
+    )
+    log = tmp_path / "run.log"
+    lines = [f"{GRAPH}{line}" for line in traced.splitlines()]
+    lines += [f"{CODE}{line}" for line in code.splitlines()]
+    log.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    evidence, _ = read([str(log)])
+    Held(evidence)
+    calls = [row.record for row in evidence.table(LibraryCall)]
+    assert len(calls) == layers
+    assert calls[-1].unpackable == why
 
 
 def test_a_part_of_what_is_joined_is_no_weight(tmp_path: Path) -> None:

@@ -23,6 +23,8 @@ __all__ = [
 
 #: Library operators -> which of their operands is the weight of a layer.
 WEIGHTS = {"mm": 1, "addmm": 2, "bias_addmm": 2, "convolution": 1}
+#: Contents that a weight may be computed from; of more it is an activation, or nobody knows.
+MAX_BEFORE = 200
 
 #: Why freezing does not pack the weight of a call.
 Unpackable = Literal["", "1-d", "computed"]
@@ -92,25 +94,29 @@ def _is_given(flow: Dataflow, weight: Content, given: Set[str]) -> bool:
 
     One kernel often copies weights and activations: one of as many elements is what it copies.
     """
-    inputs = list(_inputs(flow, weight))
+    inputs = _inputs(flow, weight)
     return any(one.name in given for one in inputs) and not any(
         one.count == weight.count for one in inputs if one.name not in given
     )
 
 
-def _inputs(flow: Dataflow, content: Content) -> Iterator[Content]:
-    """Yield the inputs of the graph that a content may be computed from."""
+def _inputs(flow: Dataflow, content: Content) -> list[Content]:
+    """Return the inputs of the graph that a content may be computed from; none where it is long."""
+    found: list[Content] = []
     waiting = [content]
     seen = {id(content)}
     while waiting:
+        if len(seen) > MAX_BEFORE:
+            return []
         one = waiting.pop()
         if one.producer is None:
-            yield one
+            found.append(one)
             continue
         for read in (*one.under, *flow.operands(one.producer)):
             if id(read) not in seen:
                 seen.add(id(read))
                 waiting.append(read)
+    return found
 
 
 def unprepared(row: Seen[OutputModule]) -> Iterator[Unprepared]:

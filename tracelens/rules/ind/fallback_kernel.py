@@ -46,11 +46,11 @@ _BYTES = {"int8", "uint8"}
 
 
 def _is_joined_bytes(data: FindingData) -> bool:
-    return (
-        getattr(data, "is_converted", False)
-        and getattr(data, "operators", ()) == ("aten.cat",)
-        and set(getattr(data, "dtypes", ())) <= _BYTES
+    types = set(getattr(data, "dtypes", ()))
+    joined = getattr(data, "operators", ()) == ("aten.cat",) and getattr(
+        data, "is_converted", False
     )
+    return joined and bool(types) and types <= _BYTES
 
 
 class FallbackKernel(Rule):
