@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.traces.writing import Json, kernel, read
+import tracelens
+from tests.traces.writing import Json, kernel, op, read, span, text
+from tracelens.report import Finding
 from tracelens.traces.peaks import link
 from tracelens.traces.rows import CollectiveTime
 
@@ -57,3 +61,46 @@ def test_links_are_those_of_the_device() -> None:
     assert link("NVIDIA A100-SXM4-80GB") == 300
     assert link("NVIDIA H100 PCIe") == 64
     assert link("Some GPU") is None
+
+
+def in_one_process(path: Path, devices: int, *, beside: list[Json]) -> list[Finding]:
+    """Return what is found where device ``n`` of one process is in collectives for 5 - n ms."""
+    nccl = "ncclDevKernel_Broadcast_RING_LL(ncclDevComm*, unsigned long, ncclWork*)"
+    events = list(beside)
+    for device in range(devices):
+        us = 5_000.0 - 1_000 * device
+        events += [kernel(nccl, 0, us, 20, device), kernel("gemm", us, 10_000 - us, 7, device)]
+    (path / "trace.json").write_bytes(text(events))
+    report = tracelens.analyze(str(path / "trace.json"))
+    return [finding for finding in report.findings if finding.code == "TRC016"]
+
+
+@pytest.mark.parametrize("devices", [1, 2, 3])
+def test_devices_of_one_process_are_one_finding(tmp_path: Path, devices: int) -> None:
+    (finding,) = in_one_process(tmp_path, devices, beside=[])
+    assert finding.cost is not None
+    assert finding.cost.ms == 5.0
+    assert ("of the others: 1 40 %" in finding.message) is (devices > 1)
+    assert (", 2 30 %" in finding.message) is (devices > 2)
+    assert ("added up" in finding.message) is (devices > 1)
+    assert finding.severity == "info"
+
+
+@pytest.mark.parametrize(
+    ("beside", "told"),
+    [
+        ([op("DataParallel.forward", 0, 9)], True),
+        ([op("Broadcast", 0, 9), op("ReduceAddCoalesced", 10, 9)], True),
+        ([op("Broadcast", 0, 9), op("Scatter", 10, 9)], False),
+        ([span("python_function", "torch/nn/parallel/replicate.py(78): replicate", 0, 9)], True),
+        ([span("python_function", "torch/nn/parallel/distributed.py(1): forward", 0, 9)], False),
+        ([op("DistributedDataParallel.forward", 0, 9)], False),
+    ],
+)
+def test_data_parallel_in_one_process_is_told_to_take_several(
+    tmp_path: Path, beside: list[Json], *, told: bool
+) -> None:
+    (finding,) = in_one_process(tmp_path, 2, beside=beside)
+    assert ("one-process-each" in {each.id for each in finding.advice}) is told
+    assert finding.title.startswith("`nn.DataParallel`") is told
+    assert finding.severity == ("warning" if told else "info")

@@ -39,9 +39,21 @@ class Exposed(FindingData):
     tables: bool = False
     #: Whether operators are in the trace, and none of a backward pass or an optimizer.
     infers: bool = False
+    #: Whether ``nn.DataParallel`` begins them, in one process for all devices.
+    replicas: bool = False
 
 
 REMEDIES = (
+    Remedy(
+        id="one-process-each",
+        text="Use `DistributedDataParallel`, one process for each GPU (`torchrun "
+        "--nproc-per-node=4 train.py`): weights stay where they are, and gradients are reduced "
+        "while the backward pass goes on. To infer, load the model in each process.",
+        when="`nn.DataParallel` copies the model to all devices in each step",
+        applies=lambda data: data.replicas,
+        code="model = DistributedDataParallel(model.to(rank), device_ids=[rank])",
+        proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.DataParallel.html",
+    ),
     Remedy(
         id="buckets",
         text=lambda data: (

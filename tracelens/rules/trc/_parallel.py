@@ -7,20 +7,26 @@ from typing import NamedTuple
 
 from tracelens.evidence import Seen, Table
 from tracelens.logs.chrome_trace import (
+    Annotation,
     BackwardNode,
     Collective,
     Operator,
     OptimizerCall,
     ParallelCall,
+    PythonFunction,
 )
 
-__all__ = ["DDP", "REDUCER", "Passes", "Trained", "begun_apart", "often", "passes_of"]
+__all__ = ["DDP", "REDUCER", "Passes", "Trained", "begun_apart", "often", "passes_of", "replicates"]
 
 DDP = "DistributedDataParallel"
 #: What DistributedDataParallel fills a bucket with, once for each gradient that it reduces, and the
 #: node that every gradient ends in, reduced or not.
 REDUCER = "torch::distributed::reducer::mul_out"
 GRADIENT = "torch::autograd::AccumulateGrad"
+#: Files of ``nn.DataParallel``.
+_REPLICATING = tuple(
+    f"torch/nn/parallel/{file}.py" for file in ("data_parallel", "replicate", "parallel_apply")
+)
 #: Part of the gradients that is reduced at least where all of them are.
 ALL = 0.9
 #: Messages for each pass of a model from which on its buckets are small: 25 MB are the usual ones.
@@ -59,6 +65,17 @@ def passes_of(rows: Iterable[Seen[Collective]], of: Trained, source: str) -> Pas
         and _all_backward(of, source, forward)
     )
     return Passes(forward, round(forward / updates) if each else 0, updates)
+
+
+def replicates(notes: Table[Annotation], frames: Table[PythonFunction], source: str) -> bool:
+    """Tell whether ``nn.DataParallel`` sends a model to all devices, in one process."""
+    called = {row.record.name for row in notes.within(source)}
+    files = (row.record.file.replace("\\", "/") for row in frames.within(source))
+    return (
+        "DataParallel.forward" in called
+        or {"Broadcast", "ReduceAddCoalesced"} <= called
+        or any(file.endswith(_REPLICATING) for file in files)
+    )
 
 
 def _all_reduced(of: Trained, source: str) -> bool:

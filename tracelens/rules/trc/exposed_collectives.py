@@ -8,12 +8,14 @@ from typing import NamedTuple
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.chrome_trace import (
+    Annotation,
     BackwardNode,
     Collective,
     DeviceKernel,
     Operator,
     OptimizerCall,
     ParallelCall,
+    PythonFunction,
 )
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
@@ -27,6 +29,7 @@ from tracelens.rules.trc._parallel import (
     begun_apart,
     often,
     passes_of,
+    replicates,
 )
 from tracelens.traces.collectives import alone_ms, longest_alone
 from tracelens.traces.critical import CriticalPath
@@ -59,6 +62,10 @@ _TABLES = frozenset({"_embedding_bag", "embedding_bag"})
 _GATHERS = ("allgather", "reducescatter")
 #: Messages up to this many bytes take the time of a message, whatever they carry.
 SMALL = 1 << 20
+REPLICAS = (
+    "One process launches for all devices: in each step `nn.DataParallel` sends the weights to "
+    "each of them, and brings the results and gradients back to one."
+)
 
 
 class _Shown(NamedTuple):
@@ -75,6 +82,8 @@ class _Shown(NamedTuple):
     parallel: bool | None
     infers: bool
     passes: Passes
+    #: Whether ``nn.DataParallel`` begins them, in one process for all devices.
+    replicas: bool
 
 
 class ExposedCollectives(Rule):
@@ -130,8 +139,10 @@ class ExposedCollectives(Rule):
         optimizers: Table[OptimizerCall],
         operators: Table[Operator],
         nodes: Table[BackwardNode],
+        notes: Table[Annotation],
+        frames: Table[PythonFunction],
     ) -> Iterator[Finding]:
-        """Yield one finding per device, or host, that waits in collectives."""
+        """Yield one finding per process whose devices, or host, wait in collectives."""
         del profiles
         for told in printed:
             yield from self._printed(told)
@@ -156,15 +167,18 @@ class ExposedCollectives(Rule):
             trains = trains or any("backward" in record.op for record in called)
             infers = parallel is False and not trains
             tables = tables or any("embedding" in k.record.name for k in kernels.within(source))
-            for device in devices.within(source):
-                if device.record.span_ms > 0 and _share(device.record) >= MIN_SHARE:
-                    # Without the calls that wait the path cannot go from the host to the device.
-                    known = list(paths.within(source)) if window.record.waits else []
-                    mine = [p.record for p in known if p.record.device == device.record.device]
-                    yield self._finding(
-                        device.record,
-                        _Shown(shown, kinds, header, mine, norms, tables, parallel, infers, passes),
-                    )
+            replicas = replicates(notes, frames, source)
+            waiting = [d.record for d in devices.within(source) if d.record.span_ms > 0]
+            waiting = [device for device in waiting if _share(device) >= MIN_SHARE]
+            if waiting:
+                waiting.sort(key=lambda device: -device.exposed_ms)
+                # Without the calls that wait the path cannot go from the host to the device.
+                known = list(paths.within(source)) if window.record.waits else []
+                mine = [p.record for p in known if p.record.device == waiting[0].device]
+                found = _Shown(
+                    *(shown, kinds, header, mine, norms, tables, parallel, infers, passes, replicas)
+                )
+                yield self._finding(waiting, found)
 
     def _printed(self, row: Seen[PrintedProfile]) -> Iterator[Finding]:
         """Yield what share of the GPU's time collectives are, and how much must run alone."""
@@ -255,10 +269,13 @@ class ExposedCollectives(Rule):
             data=data,
         )
 
-    def _finding(self, device: DeviceBusy, shown: _Shown) -> Finding:
-        kernels, kinds, header, paths, norms, tables, parallel, infers, passes = shown
+    def _finding(self, devices: list[DeviceBusy], shown: _Shown) -> Finding:
+        kernels, kinds, header, paths, norms, tables, parallel, infers, passes, replicas = shown
+        device = devices[0]
         rows = sorted(kernels, key=lambda kernel: -kernel.ms)
         rank = f"rank {header.rank}" if header.rank is not None else f"device {device.device}"
+        several = len(devices) > 1
+        where = f"the worst of {len(devices)} devices" if several else rank
         share = _share(device)
         alone = sum(kind.exposed_ms for kind in kinds)
         small = _small(kinds, alone)
@@ -286,21 +303,23 @@ class ExposedCollectives(Rule):
             unseen=parallel is None,
             infers=infers,
             passes=passes.each_step if passes.each_step > 1 else 0,
+            replicas=replicas,
         )
         told = ", ".join(
             f"`{kind.name}` {length(kind.exposed_ms)}" for kind in longest_alone(kinds)[:MAX_TOLD]
         )
         return self.finding(
             "collectives",
-            title=_times(data)
-            + f"collectives run alone for {percent(share)} of the time on {rank}",
+            title=("`nn.DataParallel`: " if replicas else _times(data))
+            + f"collectives run alone for {percent(share)} of the time on {where}",
             message=(
-                f"Collectives take {length(device.collective_ms)}; for "
-                f"{length(device.exposed_ms)} of that nothing else runs on the device"
-                f"{': ' if told else ''}{told}.{_sized(data, kinds)}"
-                f"{often(passes, 0, 0.0)}{path}{_world(header)} "
-                "A slower rank would look the same on this one."
+                f"{f'On device {device.device} collectives' if several else 'Collectives'} take "
+                f"{length(device.collective_ms)}; for {length(device.exposed_ms)} of that nothing "
+                f"else runs on the device{_added(devices) if told else ''}{told}."
+                f"{_sized(data, kinds)}{often(passes, 0, 0.0)}{path}{_world(header)} "
+                + (REPLICAS if replicas else "A slower rank would look the same on this one.")
             ),
+            severity=Severity.WARNING if replicas else self.severity,
             confidence=Confidence.MEDIUM,
             count=sum(kernel.count for kernel in rows),
             evidence=[
@@ -323,6 +342,14 @@ def _parallel(wrappers: Table[ParallelCall], called: list[Operator], source: str
 
 def _cost(ms: float, whole: float, of: str) -> Cost:
     return Cost(ms=ms, share=ms / whole, basis="upper_bound", of=of)
+
+
+def _added(devices: list[DeviceBusy]) -> str:
+    """Lead to what kinds of collectives take, which is known of all devices of a process."""
+    if len(devices) == 1:
+        return ": "
+    others = [f"{each.device} {percent(_share(each))}" for each in devices[1:]]
+    return f" (of the others: {', '.join(others)}). Over all devices, added up: "
 
 
 def _times(data: Exposed) -> str:
