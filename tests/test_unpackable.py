@@ -201,6 +201,21 @@ def test_of_what_a_weight_is_computed_only_so_much_is_looked_at(
     assert calls[-1].unpackable == why
 
 
+@pytest.mark.parametrize(
+    ("length", "kernel", "advised"),
+    [("400", "3", "two-dimensional"), ("1, 400", "1, 3", "freeze")],
+)
+def test_nor_of_transposed_ones(tmp_path: Path, length: str, kernel: str, advised: str) -> None:
+    code = SIGNAL.format(length=length, kernel=kernel).replace(
+        "transposed=False", "transposed=True"
+    )
+    run = SIGNALS.replace("cpu,convolution", "cpu,deconvolution")
+    run = run.replace("convolution_direct", "deconvolution_direct")
+    found = reordered(tmp_path, code, run)
+    assert found.data["primitive"] == "deconvolution"
+    assert [one.id for one in found.advice] == [advised]
+
+
 def test_a_part_of_what_is_joined_is_no_weight(tmp_path: Path) -> None:
     code = (
         KERNEL

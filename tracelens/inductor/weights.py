@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from typing import Literal
 
 import msgspec
@@ -16,6 +16,7 @@ __all__ = [
     "Unpackable",
     "Unprepared",
     "tensors",
+    "transposes_signals",
     "unpackable",
     "unprepared",
     "weight_of",
@@ -87,6 +88,17 @@ def _is_of_1d(step: Step, weight: Content) -> bool:
     """
     is_convolution = isinstance(step.code, ExternCall) and step.code.op == "convolution"
     return is_convolution and len(weight.size or ()) == 3
+
+
+def transposes_signals(modules: Iterable[Seen[OutputModule]]) -> bool:
+    """Whether there are transposed convolutions, and all of them are over one dimension."""
+    found = [
+        weight_of(row.record.flow, step)
+        for row in modules
+        for step, call in row.record.extern_calls()
+        if call.op == "convolution" and "True" in call.names
+    ]
+    return bool(found) and all(one is not None and len(one.size or ()) == 3 for one in found)
 
 
 def _is_given(flow: Dataflow, weight: Content, given: Set[str]) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from tracelens.evidence import Place, Seen, Table
+from tracelens.inductor.weights import transposes_signals
 from tracelens.logs import _onednn_work as work
 from tracelens.logs._onednn_parts import MemoryDescriptor
 from tracelens.onednn.implementations import COMPUTE
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from tracelens.inductor.library_calls import LibraryRun
     from tracelens.inductor.weights import Unpackable
     from tracelens.logs.onednn_verbose import PrimitiveExec
+    from tracelens.logs.output_code import OutputModule
 
 __all__ = ["MIN_COUNT", "Weight", "unpackable", "weights"]
 
@@ -111,8 +113,12 @@ def _tensor_of(run: PrimitiveExec, index: int) -> Tensor | None:
     return (md.layout, size) if size and len(alike) == 1 else None
 
 
-def unpackable(found: list[Weight], ran: Table[LibraryRun]) -> Unpackable | Literal["mixed"]:
+def unpackable(
+    found: list[Weight], ran: Table[LibraryRun], modules: Table[OutputModule]
+) -> Unpackable | Literal["mixed"]:
     """Return why freezing would pack none of them; empty where it may pack some."""
+    if found[0].primitive == "deconvolution":  # of which no call is told by its sizes
+        return "1-d" if transposes_signals(modules) else ""
     calls: dict[int, list[Unpackable]] = {}
     for row in ran:
         of_run = calls.setdefault(id(row.record.run), [])

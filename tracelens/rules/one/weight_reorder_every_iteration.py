@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         PrimitiveCreate,
         PrimitiveExec,
     )
+    from tracelens.logs.output_code import OutputModule
 
 __all__ = ["WeightReorderEveryIteration"]
 
@@ -198,6 +199,7 @@ class WeightReorderEveryIteration(Rule):
         run: Table[RunFacts],
         calls: Table[LibraryCall],
         ran: Table[LibraryRun],
+        modules: Table[OutputModule],
         created: Table[PrimitiveCreate],
         checked: Table[ExecCheck],
         external: Table[ExternalKernel],
@@ -218,7 +220,7 @@ class WeightReorderEveryIteration(Rule):
         for primitive, found in by_primitive.items():
             ms = steady(_once(row for weight in found for row in weight.reorders))
             light = too_little(ms, spent.share(ms), NOTE_SHARE, execs) or _of_sequences(found)
-            why = unpackable(found, ran)
+            why = unpackable(found, ran, modules)
             yield self._finding(primitive, found, spent, run, excerpt=once, light=light, why=why)
 
     def _packed(self, rows: list[Seen[PrimitiveExec]], run: Table[RunFacts]) -> Iterator[Finding]:
