@@ -73,7 +73,7 @@ REMEDIES = (
     ),
     Remedy(
         id="compile-without",
-        text="Compile what holds no dropout: on the CPU it is hardly faster compiled.",
+        text="Compile what holds no dropout: on the CPU it is mostly slower compiled.",
         when="much of the trace is dropout, on the CPU",
         applies=lambda data: data.drops,
         proof="https://github.com/pytorch/pytorch/blob/v2.13.0/torch/_inductor/config.py",

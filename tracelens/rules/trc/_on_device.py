@@ -131,7 +131,7 @@ ON_DEVICE = (
     OnDevice("histogram", "counting into a histogram", _named(r"kernel_?histogram")),
     OnDevice("scan", "cumulative sums over an outer dimension", _named("scan_?outer_?dim")),
     OnDevice("triangle", "building triangular masks", _named("triu_?tril")),
-    OnDevice("dropout", "dropout", _named("dropout")),
+    OnDevice("dropout", "dropout", _named(r"dropout|bernoulli"), beside=_named("dropout")),
     OnDevice(
         "random",
         "drawing random numbers",

@@ -46,10 +46,10 @@ MAX_BEHIND = 2
 _DISTANCES = {("sub", "pow", "sum"), ("sub", "mul", "sum")}
 #: What draws random numbers, and its share of a trace of the CPU from which on Inductor's own
 #: generator costs more than fusing saves; and that of dropout from which on nothing is saved.
-_DRAWN = re.compile("aten::(?:normal|uniform|bernoulli|random|exponential)_")
+_DRAWN = re.compile("aten::(?:normal|uniform|random|exponential)_")
 _DROPPED = "aten::bernoulli_"
 MIN_DRAWN = 0.05
-MIN_DROPPED = 0.2
+MIN_DROPPED = 0.1
 
 
 class PointwiseChainNotFused(Rule):
