@@ -226,6 +226,26 @@ def test_what_is_called_in_a_pause_takes_no_longer_than_the_pause(tmp_path: Path
     assert f"Longest in `{inner}`, which it calls: {whole}." in message
 
 
+@pytest.mark.parametrize(
+    ("part", "named", "inside"),
+    [(0.66, "prepare", "66 ms"), (0.78, "prepare", "78 ms"), (0.9, "whiten", "")],
+)
+def test_a_pause_that_functions_share_is_their_callers(
+    tmp_path: Path, part: float, named: str, inside: str
+) -> None:
+    """One that covers about all of it has it."""
+    events = [op("aten::mm", 0.0, 100.0)]
+    events.append(span("python_function", "a.py(15): prepare", 100.0, 100_000.0))
+    events.append(span("python_function", "a.py(7): whiten", 110.0, part * 100_000))
+    rest = (1 - part) * 100_000 - 30
+    events.append(span("python_function", "a.py(12): shrink", 120.0 + part * 100_000, rest))
+    events.append(op("aten::mm", 100_100.0, 100.0))
+    finding = found(tmp_path, events, with_stack=1)["TRC024"]
+    assert finding.where is not None
+    assert finding.where.function == named
+    assert ("`a.py(7): whiten`, which it calls: " + inside in finding.message) is bool(inside)
+
+
 @pytest.mark.parametrize(("share", "told"), [(0.6, True), (0.4, False)])
 def test_a_line_waits_for_a_thread_where_most_of_its_time_is_a_wait(
     tmp_path: Path, share: float, told: bool

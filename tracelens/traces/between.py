@@ -34,12 +34,14 @@ def between_operators(reading: Reading, extent: Interval) -> Iterator[BetweenOpe
     pauses = _pauses(busy, extent, thread)
     sums: dict[tuple[str, str, str, str], list[float]] = {}
     for stretch, around in zip(pauses, reading.host.around(pauses, alone=True), strict=True):
-        key = around.frame, mine(around.frames), around.operator, called(around.builtin)
-        each = sums.setdefault(key, [0, 0.0])
+        own = mine(around.covering) or mine(around.frames)
+        key = around.frame, own, around.operator, called(around.builtin)
+        each = sums.setdefault(key, [0, 0.0, 0.0])
         each[0] += 1
         each[1] += stretch.end - stretch.start
+        each[2] += around.us
     longest = sorted(sums.items(), key=lambda pair: (-pair[1][1], pair[0]))[:MAX_HELD]
-    for (frame, own, operator, builtin), (count, us) in longest:
+    for (frame, own, operator, builtin), (count, us, inside) in longest:
         yield BetweenOperators(
             frame=frame,
             user_frame=own,
@@ -47,6 +49,7 @@ def between_operators(reading: Reading, extent: Interval) -> Iterator[BetweenOpe
             called=builtin,
             count=int(count),
             ms=round(us / 1000, 6),
+            frame_ms=round(inside / 1000, 6),
         )
 
 

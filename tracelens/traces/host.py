@@ -28,6 +28,8 @@ MAX_SPANS = 1 << 17
 MAX_FRAMES = 40
 #: How much of a stretch a span has to cover.
 MOST = 0.5
+#: ... and to be all of it.
+ALL = 0.8
 
 
 class Kind(IntEnum):
@@ -57,6 +59,9 @@ class Around(NamedTuple):
     call: str = ""
     #: What the innermost frame calls, where it is written in C.
     builtin: str = ""
+    #: Microseconds in the innermost frame, and the frames that cover all of the stretch.
+    us: float = 0.0
+    covering: tuple[str, ...] = ()
 
     @property
     def frame(self) -> str:
@@ -151,6 +156,8 @@ class Host:
     def _named(self, stack: list[int], stretch: Stretch) -> Around:
         least = MOST * (stretch.end - stretch.start)
         frames: list[str] = []
+        covering: list[str] = []
+        us = 0.0
         operator = call = builtin = ""
         for at in reversed(stack):
             covered = min(self.ends[at], stretch.end) - max(self.starts[at], stretch.start)
@@ -159,7 +166,10 @@ class Host:
             name = self.name_table.items[self.names[at]]
             kind = self.kinds[at]
             if kind == Kind.FRAME:
+                us = us if frames else covered
                 frames.append(name)
+                if covered >= ALL * (stretch.end - stretch.start):
+                    covering.append(name)
                 if len(frames) >= MAX_FRAMES:
                     break
             elif kind == Kind.OPERATOR:
@@ -168,7 +178,7 @@ class Host:
                 builtin = builtin or ("" if frames else name)
             else:
                 call = call or name
-        return Around(tuple(frames), operator, call, builtin)
+        return Around(tuple(frames), operator, call, builtin, us, tuple(covering))
 
     def _thin(self) -> None:
         """Let the shorter half go."""

@@ -13,6 +13,10 @@ class Work(StrEnum):
 
     #: Batches are made: read, decoded, tokenized, resized.
     PREPARES = "prepares"
+    #: Environments are stepped, as in reinforcement learning.
+    ENVIRONMENT = "environment"
+    #: Requests are waited for.
+    REQUESTS = "requests"
     #: Random numbers are drawn on the host.
     RANDOM = "random"
     #: Buffers of a DistributedDataParallel model are sent to all ranks before each forward.
@@ -53,6 +57,14 @@ _REPORTS = re.compile(
     r"|weights|activations|samples|summar(?:y|ies)))?$"
     r"|: _?snapshot(?:_(?:checkpoint|model|state|weights))?$",
 )
+_ENVIRONMENTS = re.compile(
+    r"(?:^|/)(?:gym|gymnasium|pettingzoo|dm_control|mujoco|vec_env|envs?|environments?)(?:/|\.py\()"
+    r"|_env\.py\(|: (?:step_envs?|envs?_step)$"
+)
+_REQUESTS = re.compile(
+    r": _?(?:next|get|wait_for|poll|await|receive|recv|fetch|accept)_(?:next_)?"
+    r"(?:requests?|jobs?|messages?)$"
+)
 _RANDOM = re.compile(
     r"aten::(?:randn?|randint|randperm|rand_like|randn_like|randint_like"
     r"|normal_?|uniform_|random_|bernoulli_?|exponential_|multinomial)$"
@@ -79,6 +91,8 @@ _LINES = (
     (_UPDATES, Work.UPDATES),
     (_REPORTS, Work.REPORTS),
     (_PREPARES, Work.PREPARES),
+    (_ENVIRONMENTS, Work.ENVIRONMENT),
+    (_REQUESTS, Work.REQUESTS),
     (_LIBRARIES, Work.LIBRARY),
 )
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")

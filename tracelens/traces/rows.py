@@ -96,7 +96,8 @@ class HeldBy(Measured):
 class BetweenOperators(Measured):
     """What a program on the CPU did in pauses of its operators above 0.2 ms, by where it was."""
 
-    #: The innermost Python frame, and the innermost that is not torch's: ``file(line): function``.
+    #: The innermost Python frame in most of a pause, and the innermost in all of it that is not
+    #: torch's: ``file(line): function``.
     frame: str = ""
     user_frame: str = ""
     #: The innermost annotation.
@@ -105,6 +106,8 @@ class BetweenOperators(Measured):
     called: str = ""
     count: int
     ms: float
+    #: Of that in the innermost frame: others may share a pause with it.
+    frame_ms: float = 0.0
 
 
 class KernelTime(Measured):

@@ -42,6 +42,10 @@ class Holding(FindingData):
     results: bool = False
 
 
+#: What is done for each step.
+_NO_REPORTS = {Work.PREPARES, Work.STARTS, Work.ENVIRONMENT, Work.REQUESTS}
+
+
 def _workers(data: Holding) -> str:
     """Return where preparing batches belongs, or where it would if that is what the line does."""
     if data.work == Work.PREPARES:
@@ -119,6 +123,24 @@ REMEDIES = (
         proof=_TUNING,
     ),
     Remedy(
+        id="environments",
+        text="Step the environments in processes of their own, or in one that computes all of "
+        "them with arrays; or choose actions for one half of them while the other half steps.",
+        code="envs = gymnasium.vector.AsyncVectorEnv(makers)",
+        when="environments are stepped in Python",
+        applies=lambda data: data.work == Work.ENVIRONMENT,
+        proof="https://gymnasium.farama.org/api/vector/async_vector_env/",
+    ),
+    Remedy(
+        id="requests",
+        text="Where no request has come there is nothing to mend: record while enough of them "
+        "wait. Else receive them on another thread, and take all that have come as one batch.",
+        when="a function that waits for requests, by its name",
+        applies=lambda data: data.work == Work.REQUESTS,
+        basis="untestable",
+        proof="it depends on who sends them",
+    ),
+    Remedy(
         id="on-device",
         text="Draw the random numbers on the device that uses them.",
         code='torch.randn(size, device="cuda")',
@@ -193,8 +215,7 @@ REMEDIES = (
         applies=lambda data: (
             bool(data.frame)
             and data.called not in WAITS
-            and data.work
-            in ({*Work} - {Work.PREPARES, Work.STARTS} if data.on_cpu else {Work.OWN, Work.REPORTS})
+            and data.work in ({*Work} - _NO_REPORTS if data.on_cpu else {Work.OWN, Work.REPORTS})
             and (data.work == Work.REPORTS or not data.region)
         ),
         basis="untestable",
@@ -230,6 +251,8 @@ _DOING = {
     Work.PREPARES: "It prepares data.",
     Work.STARTS: "It starts workers of a DataLoader, or waits until they have stopped.",
     Work.UPDATES: "The optimizer computes there.",
+    Work.ENVIRONMENT: "It steps environments.",
+    Work.REQUESTS: "By its name it waits for requests.",
 }
 
 

@@ -211,7 +211,7 @@ class HostWorkHoldsDevice(Rule):
             shown = f"Python beside the graphs of `{region}`"
         many = plural(pauses, "pause")
         there = (
-            f" Longest in `{inner.frame}`, which it calls: {length(min(inner.ms, ms))}."
+            f" Longest in `{inner.frame}`, which it calls: {length(min(inner.frame_ms, ms))}."
             if where is not None and inner.frame not in {"", name} and not inner.called
             else ""
         )
