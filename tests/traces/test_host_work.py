@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.traces.test_bounds import found
-from tests.traces.writing import op, span
+from tests.traces.writing import kernel, launch, op, span
 from tracelens.rules.ind.unfused_epilogue import UnfusedEpilogue
 from tracelens.rules.trc._holding import REMEDIES, Holding
 from tracelens.traces.host_work import Work, work_of
@@ -166,3 +166,26 @@ def test_a_pause_in_the_backward_pass_is_no_lines_doing(
         op("aten::mm", 30_000.0, 10_000.0),
     ]
     assert ("TRC024" in found(tmp_path, events, with_stack=1)) is told
+
+
+@pytest.mark.parametrize(
+    ("frame", "operator", "named"),
+    [
+        ("ipykernel_9/1.py(18): <cell line: 0>", "aten::normal_", "aten::normal_"),
+        ("train.py(18): <module>", "aten::normal_", "aten::normal_"),
+        ("ipykernel_9/1.py(18): <cell line: 0>", "", "<cell line: 0>"),
+        ("train.py(18): make", "aten::normal_", "make"),
+    ],
+)
+def test_a_cell_is_named_by_the_operator_it_waits_in(
+    tmp_path: Path, frame: str, operator: str, named: str
+) -> None:
+    events = [span("python_function", frame, 0, 100_000)]
+    for at in range(10):
+        start = 10_000.0 * at
+        args = {"args": {"correlation": at + 1}}
+        events += [op(operator, start + 100, 8_000)] * bool(operator)
+        events.append(launch(start + 8_200, 2.0) | args)
+        events.append(kernel("gemm", start + 8_210, 1_500) | args)
+    title = found(tmp_path, events, with_stack=1)["TRC024"].title
+    assert f"waits for `{named}` for" in title

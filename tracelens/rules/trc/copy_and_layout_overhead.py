@@ -143,11 +143,14 @@ class CopyAndLayoutOverhead(Rule):
                 shapes = [row.record for row in works.within(source) if row.record.on_host]
                 trains = any(True for _ in nodes.within(source))
                 named = (name for row in headers.within(source) for name in row.record.devices)
+                most = max(rows, key=lambda row: row.ms).name if rows else ""
+                moved = called.get(most, 0) - (n if most == COPY else 0)
                 yield from self._found(
                     rows,
                     window.record.ms,
                     "the trace",
                     next(named, ""),
+                    calls=moved,
                     before=made_contiguous(called, following.within(source)),
                     buckets=0 < called.get(REDUCER, 0) <= calls,
                     halved=0.0 if trains else converted(shapes),
@@ -199,6 +202,7 @@ class CopyAndLayoutOverhead(Rule):
         of: str,
         unseen: str,
         *,
+        calls: int = 0,
         before: float = 0.0,
         buckets: bool = False,
         halved: float = 0.0,
@@ -243,7 +247,7 @@ class CopyAndLayoutOverhead(Rule):
             ),
             where=where_of(str(line.record)) if line is not None else None,
             confidence=Confidence.MEDIUM,
-            count=sum(row.count for row in rows) or len(rows),
+            count=calls or sum(row.count for row in rows) or len(rows),
             evidence=[row.quote() for row in rows[:MAX_TOLD]],
             cost=Cost(ms=ms, share=min(1.0, ms / whole), basis="upper_bound", of=of),
             advice=self.advise(data),

@@ -326,7 +326,9 @@ class HostWorkHoldsDevice(Rule):
         inner = f" It calls `{data.called}`: {doing(data)}" if data.called else ""
         share = ms / view.window_ms
         where = where_of(frame) if frame else None
-        name = f"`{where.function}`" if where is not None else f"`{frame or operator}`"
+        # A cell of a notebook, or a file itself, is no name.
+        inside = longest.operator if computes and "): <" in frame else ""
+        name = f"`{inside or (where.function if where is not None else frame or operator)}`"
         if work == Work.UPDATES:
             name = f"the optimizer on the host ({name})"
         bound = " Less what the profiler can have added." if view.bound_ms >= 0.01 * ms else ""
