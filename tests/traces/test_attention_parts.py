@@ -82,6 +82,21 @@ def test_scores_are_products_of_batches(
         assert finding.cost.ms == pytest.approx(0.3 * finding.count)
 
 
+@pytest.mark.parametrize("devices", [1, 2, 4])
+def test_what_devices_take_at_a_time_is_no_sum(tmp_path: Path, devices: int) -> None:
+    """Each has 20 times 0.3 ms of attention."""
+    events = []
+    for at in range(20):
+        for index, name in enumerate([GEMM, SOFTMAX, GEMM, "void index_kernel<4>(int)"]):
+            start = 1_000.0 * at + 100 * index
+            events += [kernel(name, start, 100, device=device) for device in range(devices)]
+    finding = found(tmp_path, events)["TRC025"]
+    assert finding.cost is not None
+    assert finding.cost.ms == pytest.approx(6.0)
+    assert finding.cost.share == pytest.approx(0.75)
+    assert (f"over {devices} devices" in finding.message) is (devices > 1)
+
+
 def test_what_is_advised_takes_the_fused_kernel() -> None:
     torch = pytest.importorskip("torch")
     activities = [torch.profiler.ProfilerActivity.CPU]

@@ -21,6 +21,7 @@ __all__ = [
     "View",
     "beside",
     "computing",
+    "devices",
     "generated",
     "stories",
     "views",
@@ -171,6 +172,12 @@ def computing(timelines: Table[Timeline], source: str, *, copies: bool = False) 
     """Return for how long the devices of one trace compute, or compute or copy: milliseconds."""
     rows = [row.record for row in timelines.within(source) if row.record.phase == "window"]
     return sum(row.compute_ms + (row.exposed_copy_ms if copies else 0.0) for row in rows)
+
+
+def devices(timelines: Table[Timeline], source: str) -> int:
+    """Return how many devices of one trace compute: what is added up over them takes less time."""
+    rows = [row.record for row in timelines.within(source) if row.record.phase == "window"]
+    return max(1, sum(row.compute_ms > 0 for row in rows))
 
 
 def where_of(frame: str) -> Where | None:

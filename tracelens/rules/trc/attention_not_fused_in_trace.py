@@ -13,7 +13,7 @@ from tracelens.rules import Rule
 from tracelens.traces.device_rows import with_log
 from tracelens.traces.measured import Window
 from tracelens.traces.rows import AttentionTime, KernelTime, Timeline
-from tracelens.traces.views import COMPUTING, computing
+from tracelens.traces.views import COMPUTING, computing, devices
 from tracelens.words import few, length, percent
 
 __all__ = ["AttentionNotFusedInTrace"]
@@ -167,8 +167,9 @@ class AttentionNotFusedInTrace(Rule):
                     if kernel.record.kind == "softmax" and not with_log(kernel.record.full_name)
                 ]
                 of = "the trace" if found.on_host else COMPUTING
+                each = 1 if found.on_host else devices(timelines, source)
                 own = any(m.record.module == _MODULE for m in modules.within(source))
-                yield self._finding(row, mine, whole, of=of, own=own)
+                yield self._finding(row, mine, whole, of=of, own=own, each=each)
 
     def _apart(self, row: Seen[Operator], whole: float, *, dropout: bool) -> Finding:
         share = min(1.0, row.ms / whole)
@@ -198,6 +199,7 @@ class AttentionNotFusedInTrace(Rule):
         *,
         of: str,
         own: bool,
+        each: int,
     ) -> Finding:
         found = row.record
         share = min(1.0, found.ms / whole)
@@ -208,7 +210,7 @@ class AttentionNotFusedInTrace(Rule):
             message=(
                 f"{found.n:,} times a product, a softmax and a product follow each other, in "
                 f"{length(found.ms)}; softmax alone takes {length(found.softmax_ms)}. The scores "
-                "go through memory each time."
+                f"go through memory each time.{_over(each)}"
             ),
             confidence=Confidence.MEDIUM,
             count=found.n,
@@ -217,7 +219,11 @@ class AttentionNotFusedInTrace(Rule):
                 for kernel in few(kernels)
             ]
             or [row.quote(f"softmax takes {length(found.softmax_ms)} of {length(found.ms)}")],
-            cost=Cost(ms=found.ms, share=share, basis="upper_bound", of=of),
+            cost=Cost(ms=found.ms / each, share=share, basis="upper_bound", of=of),
             advice=self.advise(data),
             data=data,
         )
+
+
+def _over(devices: int) -> str:
+    return f" Added up over {devices} devices; each waits for its part." if devices > 1 else ""
