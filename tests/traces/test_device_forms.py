@@ -474,3 +474,26 @@ def test_what_compiling_does_not_change_is_not_advised_to_be_compiled(
         events.append(op("Torch-Compiled Region: 0/0", 20_000, 900))
     finding = found(tmp_path, events, **A100)["TRC035"]
     assert [one.id for one in finding.advice] == advice
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize(
+    ("gpu", "code"), [("NVIDIA A100-SXM4-80GB", "TRC019"), ("Tesla V100-SXM2-32GB", "TRC028")]
+)
+def test_products_cost_the_time_of_a_device(
+    tmp_path: Path, gpu: str, code: str, devices: int
+) -> None:
+    """Each has 10 ms of them."""
+    major = 8 if "A100" in gpu else 7
+    properties = [
+        {"id": n, "name": gpu, "computeMajor": major, "computeMinor": 0} for n in range(devices)
+    ]
+    name = "ampere_sgemm_128x64_tn" if major > 7 else "volta_sgemm_128x64_tn"
+    events = [
+        kernel(name, 1_000.0 * at, 1_000, device=device)
+        for at in range(10)
+        for device in range(devices)
+    ]
+    finding = found(tmp_path, events, deviceProperties=properties)[code]
+    assert finding.cost is not None
+    assert finding.cost.ms == pytest.approx(10.0)

@@ -12,7 +12,7 @@ from tracelens.rules import Rule
 from tracelens.traces.measured import TraceHeader
 from tracelens.traces.peaks import peak
 from tracelens.traces.rows import KernelTime, Timeline
-from tracelens.traces.views import COMPUTING, computing
+from tracelens.traces.views import COMPUTING, computing, devices
 from tracelens.words import length, percent
 
 __all__ = ["Float32MathOnTensorCoreGpu"]
@@ -102,10 +102,17 @@ class Float32MathOnTensorCoreGpu(Rule):
             ms = sum(row.record.sum_ms for row in rows)
             if ms >= max(MIN_MS, MIN_SHARE * whole):
                 rows.sort(key=lambda row: -row.record.sum_ms)
-                yield self._finding(header.record, rows, ms, whole)
+                each = devices(timelines, source)
+                yield self._finding(header.record, rows, ms, whole, each=each)
 
     def _finding(
-        self, header: TraceHeader, rows: list[Seen[KernelTime]], ms: float, whole: float
+        self,
+        header: TraceHeader,
+        rows: list[Seen[KernelTime]],
+        ms: float,
+        whole: float,
+        *,
+        each: int,
     ) -> Finding:
         device = next((name for name in header.devices if name), "this GPU")
         newer = (header.major or 0) >= AMPERE or "AMD" in device
@@ -130,7 +137,7 @@ class Float32MathOnTensorCoreGpu(Rule):
                 row.quote(f"{row.record.n} times, {length(row.record.sum_ms)} in all")
                 for row in rows[:MAX_QUOTED]
             ],
-            cost=Cost(ms=ms, share=min(1.0, ms / whole), basis="upper_bound", of=COMPUTING),
+            cost=Cost(ms=ms / each, share=min(1.0, ms / whole), basis="upper_bound", of=COMPUTING),
             advice=self.advise(data),
             data=data,
         )

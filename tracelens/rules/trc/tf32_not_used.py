@@ -13,7 +13,7 @@ from tracelens.rules import Rule
 from tracelens.traces.measured import TraceHeader
 from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.rows import Timeline
-from tracelens.traces.views import COMPUTING, computing
+from tracelens.traces.views import COMPUTING, computing, devices
 from tracelens.words import length, percent
 
 __all__ = ["Tf32NotUsed"]
@@ -109,7 +109,8 @@ class Tf32NotUsed(Rule):
             ms = sum(row.ms for row in rows)
             if _has_tf32(header.record) and busy and ms >= MIN_SHARE * busy:
                 rows.sort(key=lambda row: -row.ms)
-                yield self._finding(header.record, rows, ms, busy)
+                each = devices(timelines, source)
+                yield self._finding(header.record, rows, ms, busy, each=each)
 
     def _printed(self, row: Seen[PrintedProfile]) -> Iterator[Finding]:
         """Yield it of a printed table, whose kernels name the GPU that they are made for."""
@@ -135,7 +136,13 @@ class Tf32NotUsed(Rule):
         )
 
     def _finding(
-        self, header: TraceHeader, rows: list[Seen[DeviceKernel]], ms: float, busy: float
+        self,
+        header: TraceHeader,
+        rows: list[Seen[DeviceKernel]],
+        ms: float,
+        busy: float,
+        *,
+        each: int,
     ) -> Finding:
         data = Plain(device=header.devices[0], ms=ms, of_ms=busy)
         return self.finding(
@@ -151,7 +158,7 @@ class Tf32NotUsed(Rule):
                 row.quote(f"{row.count} times, {length(row.ms)} in all")
                 for row in rows[:MAX_QUOTED]
             ],
-            cost=Cost(ms=ms, share=min(1.0, ms / busy), basis="upper_bound", of=COMPUTING),
+            cost=Cost(ms=ms / each, share=min(1.0, ms / busy), basis="upper_bound", of=COMPUTING),
             advice=self.advise(data),
             data=data,
         )
