@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
+from typing import NamedTuple
 
 from tracelens.dynamo.breaks import BreakSite, sites
-from tracelens.evidence import Table
+from tracelens.evidence import Place, Table
 from tracelens.logs._checks import Comment
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import Guard, GuardTree
@@ -17,6 +18,8 @@ _CHILD = re.compile(
     r"___check_type_id\(L\['self'\]((?:\._modules\['\w{1,60}'\]){1,20}), \d+\)"
     r", type=<class '([\w.]+)'>"
 )
+#: Guards on the class of the module whose method is compiled.
+_SELF = re.compile(r"___check_type_id\(L\['self'\], \d+\), type=<class '([\w.]+)'>")
 _PART = re.compile(r"'(\w+)'")
 _RESUMED = re.compile(r"torch_dynamo_resume_in_(\w+)_at_(\d{1,9})$")
 #: They have no ``forward``: what they hold is called.
@@ -38,10 +41,18 @@ def look_beside(
     A break below which several functions break, beside which there is nothing but single layers,
     is marked as alone: to compile what is beside it would gain nothing.
     """
-    led = [site for site in found if site.via]
-    if not led:
+    found = list(found)
+    led, own = [site for site in found if site.via], [site for site in found if site.top]
+    if not led and not own:
         return
     called, below = trees.derived(_called), breaks.derived(_below)
+    compiled = trees.derived(_compiled) if own else []
+    for site in own:
+        site.parts = tuple(
+            child.removeprefix("self.")
+            for child, kind in _of_top(site, compiled).items()
+            if child not in below and not _is_small(kind)
+        )
     for site in led:
         name, frame = site.via[0]
         file = frame.file.replace("\\", "/")
@@ -54,6 +65,50 @@ def look_beside(
         }
         site.beside = tuple(child for child, kind in mates.items() if not _is_small(kind))
         site.alone = bool(mates) and not site.beside and len(below.get(name, ())) >= CROWDED
+
+
+class _Compiled(NamedTuple):
+    """What the guards of one compilation tell of the module that it is a method of."""
+
+    kind: str
+    frames: frozenset[tuple[str, str, str]]
+    #: By file and function: the lines that call, and what they call.
+    calls: dict[tuple[str, str], tuple[set[int], Children]]
+
+
+def _compiled(trees: Table[GuardTree]) -> list[_Compiled]:
+    found = []
+    for row in trees:
+        own = (_SELF.match(guard.expression) for guard in row.record.guards)
+        if kind := next((match[1] for match in own if match), ""):
+            frames = frozenset(map(_frame, row.places))
+            found.append(_Compiled(kind, frames, _of_tree(row.record)))
+    return found
+
+
+def _of_top(site: BreakSite, compiled: list[_Compiled]) -> Children:
+    """Return what the compiled module's own ``forward`` calls, in which the line is.
+
+    A record may leave out modules on the way: only the class of ``self`` tells that there are none.
+    """
+    top = site.top
+    if top is None:
+        return {}
+    frames = {_frame(place) for place, _ in site.events}
+    file = top.file.replace("\\", "/")
+    kinds = {one.kind for one in compiled if not frames.isdisjoint(one.frames)}
+    found: dict[str, Children] = {}
+    for one in compiled:
+        for (path, function), (lines, children) in one.calls.items():
+            if function == top.function and file.endswith(path):
+                found.setdefault(one.kind, {}).update(children)
+                if top.line in lines:
+                    kinds.add(one.kind)
+    return found.get(kinds.pop(), {}) if len(kinds) == 1 else {}
+
+
+def _frame(place: Place) -> tuple[str, str, str]:
+    return *place.process, place.frame.partition("/")[0]
 
 
 def _below(breaks: Table[GraphBreak]) -> dict[str, set[tuple[str, str]]]:

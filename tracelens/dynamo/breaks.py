@@ -60,6 +60,8 @@ class BreakSite(msgspec.Struct):
     beside: tuple[str, ...] = ()
     #: There are none but single layers, and below that module several functions break.
     alone: bool = False
+    #: The modules that the function at :attr:`top` calls, such as ``encoder`` or ``layers.0``.
+    parts: tuple[str, ...] = ()
 
     @property
     def record(self) -> GraphBreak:
@@ -125,6 +127,16 @@ class BreakSite(msgspec.Struct):
             if run == WRAPPED:
                 return at
         return 0
+
+    @property
+    def top(self) -> StackFrame | None:
+        """The line of the compiled module's own ``forward``, if no module leads on to the break."""
+        inner = self.stack[self.outside + 1 :] if self.outside else ()
+        if not inner or inner[0].function != "forward":
+            return None
+        led = any(_slashed(frame.file).endswith(_MODULE_CALL) for frame in inner)
+        deeper = any(frame.function == "forward" for frame in inner[1:])
+        return None if led or deeper else inner[0]
 
     @property
     def via(self) -> tuple[tuple[str, StackFrame], ...]:

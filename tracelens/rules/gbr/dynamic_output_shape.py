@@ -9,6 +9,7 @@ from tracelens.experiment import Experiment, Knob
 from tracelens.remedies import Remedy
 from tracelens.report import Severity
 from tracelens.rules.gbr._called import editable
+from tracelens.rules.gbr._parts import COMPILE_PARTS
 from tracelens.rules.gbr._site_rule import (
     COMPILE_INNER,
     LEAVE_CALL_OUT,
@@ -77,6 +78,7 @@ class DynamicOutputShape(SiteRule):
         REPORT_IN_EAGER,
         LEAVE_STEP,
         LEAVE_CALL_OUT,
+        COMPILE_PARTS,
         COMPILE_INNER,
         Remedy(
             "capture-size",

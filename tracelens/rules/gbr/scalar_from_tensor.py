@@ -12,6 +12,7 @@ from tracelens.dynamo.reporting import is_statement
 from tracelens.experiment import Experiment, Knob
 from tracelens.remedies import Remedy
 from tracelens.report import Severity
+from tracelens.rules.gbr._parts import COMPILE_PARTS
 from tracelens.rules.gbr._site_rule import (
     COMPILE_INNER,
     LEAVE_CALL_OUT,
@@ -184,6 +185,7 @@ class ScalarFromTensor(SiteRule):
         # What the number is for in a package is not known, and the graph may break again behind it.
         LEAVE_STEP,
         LEAVE_CALL_OUT,
+        COMPILE_PARTS,
         COMPILE_INNER,
         Remedy(
             "capture-scalars",

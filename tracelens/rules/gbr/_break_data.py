@@ -1,0 +1,129 @@
+"""What the findings about one line at which the graph breaks hold."""
+
+from __future__ import annotations
+
+from tracelens.dynamo import user_code
+from tracelens.dynamo.breaks import BreakSite
+from tracelens.logs.graph_breaks import StackFrame
+from tracelens.report import FindingData
+from tracelens.rules.gbr._later import branches_on
+from tracelens.rules.gbr._values import named, value_of
+
+__all__ = ["BreakData", "Code", "Line", "break_data"]
+
+
+class Line(FindingData):
+    """A line of code."""
+
+    file: str
+    line: int
+    function: str = ""
+
+
+class Code(Line):
+    """The same, with what stands there."""
+
+    code: str = ""
+
+
+class BreakData(FindingData):
+    """A line at which the graph breaks."""
+
+    #: What kind of break it is: ``scalar``, ``branch``, ``context_manager`` ...
+    family: str
+    #: The innermost line of the program or of a library, and its code.
+    file: str
+    line: int
+    function: str = ""
+    code: str = ""
+    #: The function, operator, builtin or attribute that the record names.
+    name: str = ""
+    #: The type of break as torch words it, and the class of what no graph can hold.
+    reason: str = ""
+    value: str = ""
+    #: The installed package that the line is in; empty for the program's own code.
+    package: str = ""
+    #: The user's own line that leads there, where the line is in a package.
+    caller: Line | None = None
+    #: The modules through which the line is reached, such as ``self.head``, and the first call.
+    via: tuple[str, ...] = ()
+    via_line: Line | None = None
+    #: Modules that are called beside the first of them, and do not lead to a break.
+    beside: tuple[str, ...] = ()
+    #: There are only single layers, and below the first several functions break.
+    alone: bool = False
+    #: Modules that the compiled module's own ``forward`` calls, where the line is in that.
+    parts: tuple[str, ...] = ()
+    #: The step of an optimizer leads there.
+    in_optimizer: bool = False
+    #: Whether a module is called on the way there; true where the way is not known.
+    in_module: bool = True
+    #: The program's own line calls the package, and no module of the package leads there.
+    direct: bool = False
+    #: All lines that lead to the break, the outermost first.
+    stack: tuple[Line, ...] = ()
+    #: How many of them lead to the compiled module.
+    outside: int = 0
+    records: int = 1
+    #: In how many of them a whole function was given up, and which.
+    skipped: int = 0
+    lost: tuple[str, ...] = ()
+    #: Whether the function that holds the line is one that was given up.
+    leaves: bool = False
+    #: The ``with`` that enters the context manager of the program's own that holds the line.
+    entered: Code | None = None
+    #: The program's own line on the way that only reports something.
+    reporting: Code | None = None
+    #: Whether Python decides by what the line assigns, in a later line that the record prints.
+    decides: bool = False
+
+
+def break_data(site: BreakSite, name: str = "") -> BreakData:
+    """Return what the findings about ``site`` hold."""
+    line, caller, record, via = site.line, site.caller, site.record, site.via
+    stack = [Line(file=f.file, line=f.line, function=f.function) for f in site.stack]
+    if record.file and (record.file, record.line) not in {(f.file, f.line) for f in stack}:
+        stack.append(Line(file=record.file, line=record.line))
+    return BreakData(
+        family=site.family,
+        file=line.file,
+        line=line.line,
+        function=line.function,
+        code=line.code,
+        name=name or named(site),
+        reason=record.text,
+        value=value_of(site),
+        package=user_code.package(line.file),
+        caller=_line(caller),
+        via=tuple(name for name, _ in via),
+        via_line=Line(file=via[0][1].file, line=via[0][1].line, function=via[0][1].function)
+        if via
+        else None,
+        beside=site.beside,
+        alone=site.alone,
+        parts=site.parts,
+        in_optimizer=site.in_optimizer,
+        in_module=site.in_module,
+        direct=site.direct,
+        stack=tuple(stack),
+        outside=site.outside,
+        records=site.count,
+        skipped=site.skipped,
+        lost=site.lost,
+        leaves=site.leaves,
+        entered=_code(site.entered),
+        reporting=_code(site.reporting),
+        decides=branches_on(site),
+    )
+
+
+def _line(frame: StackFrame | None) -> Line | None:
+    if frame is None:
+        return None
+    return Line(file=frame.file, line=frame.line, function=frame.function)
+
+
+def _code(frame: StackFrame | None) -> Code | None:
+    if frame is None:
+        return None
+    return Code(file=frame.file, line=frame.line, function=frame.function, code=frame.code)
