@@ -7,7 +7,7 @@ import pytest
 
 from tracelens import analyze
 from tracelens.dynamo.reporting import reports
-from tracelens.report import Finding
+from tracelens.report import Advice, Finding
 
 OWN = "/home/ana/proj/model.py"
 PACKAGE = "/home/ana/venv/lib/python3.11/site-packages/chatty/_core.py"
@@ -605,6 +605,74 @@ def test_a_single_layer_beside_a_part_full_of_breaks_is_nothing_to_compile(
 ) -> None:
     first = with_children(tmp_path, broken_in, HEAD, LINEAR)[0]
     assert first.startswith("Compile modules beside" if parts else "Let Dynamo capture the number")
+
+
+WRAPPER = (
+    (
+        "/home/ana/venv/lib/python3.11/site-packages/torch/nn/modules/module.py",
+        1,
+        name,
+        "return f()",
+    )
+    for name in ("_wrapped_call_impl", "_call_impl") * 2
+)
+WRAPPED = ((OWN, 3, "<module>", "model(x)"), *WRAPPER)
+
+
+def broken_in_its_own_forward(room: Path, begun: str, resumed: str, *way: str) -> list[Advice]:
+    """Return the advice about an ``item()`` in the ``forward`` of what is compiled.
+
+    The guards name a module that it calls before it and layers behind it, in methods of the
+    classes ``begun`` and ``resumed``. The functions on the ``way`` call each other.
+    """
+    frames = [(NET, 9, "forward", "n = size(x)"), *((NET, 30, one, "y = f(x)") for one in way)]
+    text = (
+        f"Graph break in user code at {NET}:{frames[-1][1]}\nGraph Break Reason: {ITEM}\n"
+        f"User code traceback:\n{stack(*WRAPPED, *frames)}"
+    )
+    lines = [f"symbolic_convert.py:5124] [0/0] [__graph_breaks] {one}" for one in text.split("\n")]
+    for number, kind, function, line, parts in (
+        (0, begun, "forward", 8, ["encoder", "norm"]),
+        (1, resumed, "torch_dynamo_resume_in_forward_at_9", 11, ["layers.0", "layers.1"]),
+    ):
+        guards = ["TREE_GUARD_MANAGER:", "+- RootGuardManager"]
+        for path in ["", *parts]:
+            kept = "".join(f"._modules['{one}']" for one in path.split(".") if one)
+            part = "chatty.net.Block" if path != "norm" else "torch.nn.modules.LayerNorm"
+            guards.append(
+                f"| +- TYPE_MATCH: ___check_type_id(L['self']{kept}, 94708105250656), type=<class "
+                f"'{part if path else kind}'>  # x = self.f(x)  # b/python3.11/site-packages/"
+                f"chatty/net.py:{line} in {function} (HINT: type X)"
+            )
+        lines += [f"guards.py:4483] [{number}/0] [__guards] {one}" for one in guards]
+    log = room / "run.log"
+    log.write_text("".join(f"V1120 12:06:10.834000 77 torch/_dynamo/{one}\n" for one in lines))
+    finding = next(f for f in analyze(str(log)).shown if f.code == "GBR001")
+    return list(finding.advice)
+
+
+@pytest.mark.parametrize("way", [(), ("size",)])
+def test_what_the_compiled_module_itself_calls_is_compiled_instead(
+    way: tuple[str, ...], tmp_path: Path
+) -> None:
+    first = broken_in_its_own_forward(tmp_path, "chatty.net.Net", "chatty.net.Net", *way)[0]
+    assert first.id == "compile-parts"
+    assert first.code == (
+        "model.encoder = torch.compile(model.encoder)\n"
+        "for n, part in enumerate(model.layers):\n"
+        "    model.layers[n] = torch.compile(part)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("resumed", "way"), [("chatty.net.Head", ()), ("chatty.net.Net", ("forward",))]
+)
+def test_a_module_within_the_compiled_one_is_not_taken_for_it(
+    resumed: str, way: tuple[str, ...], tmp_path: Path
+) -> None:
+    """A record may leave out modules on the way; the class of ``self`` tells."""
+    advice = broken_in_its_own_forward(tmp_path, "chatty.net.Net", resumed, *way)
+    assert "compile-parts" not in [one.id for one in advice]
 
 
 def test_guards_that_name_no_module_say_nothing_about_what_is_beside(tmp_path: Path) -> None:

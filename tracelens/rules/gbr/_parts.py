@@ -21,7 +21,7 @@ def _text(data: object) -> str:
     at = user_code.short(data.file, data.line) if isinstance(data, BreakData) else ""
     return (
         f"{at} is reached from the `forward` of what is compiled, and no module leads there: "
-        "compile the modules that it calls instead of all of it."
+        "compile the modules that it calls, and no longer `model` itself."
     )
 
 
@@ -37,8 +37,7 @@ def _code(data: object) -> str:
             )
         else:
             calls.append(f"model.{part} = torch.compile(model.{part})")
-    lines = list(dict.fromkeys(calls))[:MAX_PARTS]
-    return "\n".join(["# `model` itself is not compiled any more:", *lines])
+    return "\n".join(list(dict.fromkeys(calls))[:MAX_PARTS])
 
 
 def _knob(data: object) -> Knob | None:
