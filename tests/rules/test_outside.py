@@ -31,8 +31,9 @@ LIBRARY = "/home/ana/venv/lib/python3.11/site-packages/oddlib"
 FROM_OUTSIDE = {
     # which part is compiled, and when
     "backward-outside", "branch-outside", "call-first", "call-outside", "compile-around",
-    "compile-caller", "compile-forward", "compile-inner", "compile-once", "compile-parts", "first-call",
-    "leave-call-out", "leave-step", "report-in-eager", "leave-out", "look-up-outside", "outside",
+    "compile-caller", "compile-forward", "compile-inner", "compile-once", "compile-parts",
+    "first-call", "leave-call-out", "leave-step", "report-in-eager", "leave-out", "look-up-outside",
+    "outside",
     # what it is called with
     "array-dtype", "cast", "clone", "mark-dynamic", "one-form", "one-layout", "one-mode",
     "one-rank", "one-state", "pad", "pad-few", "pad-to-multiple", "pass-argument", "pass-tensor",

@@ -38,8 +38,8 @@ def look_beside(
 ) -> None:
     """Write down at each break what is called beside it, where the guards name that.
 
-    A break below which several functions break, beside which there is nothing but single layers,
-    is marked as alone: to compile what is beside it would gain nothing.
+    A break beside which nothing is called is marked as alone, and one below which several functions
+    break and that has nothing but single layers beside it: to compile these would gain nothing.
     """
     found = list(found)
     led, own = [site for site in found if site.via], [site for site in found if site.top]
@@ -55,16 +55,22 @@ def look_beside(
         )
     for site in led:
         name, frame = site.via[0]
+        way = {name for name, _ in site.via}
         file = frame.file.replace("\\", "/")
-        mates = {
+        near = {
             child: kind
             for path, children in called.get((_original(frame.function), frame.line), {}).items()
             if file.endswith(path)
             for child, kind in children.items()
-            if child not in below and _holder(child, below) is None
+        }
+        mates = {
+            child: kind
+            for child, kind in near.items()
+            if child not in below and child not in way and _holder(child, below) is None
         }
         site.beside = tuple(child for child, kind in mates.items() if not _is_small(kind))
-        site.alone = bool(mates) and not site.beside and len(below.get(name, ())) >= CROWDED
+        crowded = len(below.get(name, ())) >= CROWDED or not mates
+        site.alone = bool(near) and not site.beside and crowded
 
 
 class _Compiled(NamedTuple):

@@ -58,7 +58,7 @@ class BreakSite(msgspec.Struct):
     unresumed: bool = False
     #: The modules that are called beside the one that leads here, such as ``self.encoder``.
     beside: tuple[str, ...] = ()
-    #: There are none but single layers, and below that module several functions break.
+    #: There are none, or single layers alone and several functions that break below that module.
     alone: bool = False
     #: The modules that the function at :attr:`top` calls, such as ``encoder`` or ``layers.0``.
     parts: tuple[str, ...] = ()

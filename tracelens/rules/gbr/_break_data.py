@@ -50,7 +50,7 @@ class BreakData(FindingData):
     via_line: Line | None = None
     #: Modules that are called beside the first of them, and do not lead to a break.
     beside: tuple[str, ...] = ()
-    #: There are only single layers, and below the first several functions break.
+    #: There are none, or single layers alone and several functions that break below the first.
     alone: bool = False
     #: Modules that the compiled module's own ``forward`` calls, where the line is in that.
     parts: tuple[str, ...] = ()

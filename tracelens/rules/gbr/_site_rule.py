@@ -152,7 +152,6 @@ COMPILE_INNER = Remedy(
     applies=lambda data: bool(data.package) and not _steps(data) and _in_module(data),
     basis="tested",
     proof="tests/advice/GBR007/compile-inner.py",
-    code="model.part = torch.compile(model.part)  # part.compile() leaves torch's own layers eager",
     knob=_inner,
 )
 #: The line may be the user's own, or one of a package that the user's own line leads to.

@@ -57,11 +57,10 @@ class RecurrentModuleSkipped(SiteRule):
         Remedy(
             "compile-around",
             "Compile the modules around it, not the function that calls it, where they take most "
-            "of the time.",
+            "of the time: each by `torch.compile(part)`, as `part.compile()` leaves torch's own "
+            "layers eager.",
             when="the whole function was given up: what comes before and after it, too",
             applies=lambda data: bool(data.skipped),
-            code="model.head = torch.compile(model.head)  # head.compile() leaves torch's own "
-            "layers eager",
             basis="tested",
             proof="tests/advice/GBR019/compile-around.py",
         ),

@@ -29,6 +29,8 @@ SHORT_MS, MORE, DEARER = 5_000.0, 3, 1.5
 LONGER = 2.0
 #: Half is what one recompile takes beside the first compilation: from here on it is information.
 NOTE_SHARE = 0.3
+#: From here on a last, smaller batch is information: to leave it out costs next to nothing.
+LAST_SHARE, LAST_MS = 0.2, 10_000.0
 #: Part of all compile seconds from which one finding deserves to be told for them.
 MIN_PART = 0.1
 
@@ -86,6 +88,11 @@ class Weight(NamedTuple):
         if beside := _beside(steps, frames):
             return self._part(steps, frames, NOTE_SHARE) if beside >= DEARER else ""
         return self._part(steps, frames, DEARER / (1 + DEARER)) if self._known_rest() else ""
+
+    def last_batch(self, steps: Sequence[Step], frames: Table[Frame]) -> str:
+        """Return the same where ``steps`` are for one smaller batch, and there is a rest."""
+        least = max(LAST_SHARE, LAST_MS / self.whole_ms) if self._known_rest() else 1.0
+        return self._part(steps, frames, least)
 
     def _known_rest(self) -> bool:
         """Whether the log tells what the other compilations took, so that a share says much."""

@@ -270,7 +270,9 @@ class FirstDynamicRecompile(RecompileRule):
             first = changes[0]
             place = first.history.code(first.steps[0], trees)
             heavy = weight.heavy(steps, frames)
+            smaller = all(map(is_smaller, steps))
             part = heavy or weight.notable(steps, frames)
+            part = part or (weight.last_batch(steps, frames) if smaller else "")
             cut = is_cut_later(changes)
             loud = bool(part) or cut or len(steps) >= MANY or fullest(changes) >= CROWDED
             entry = entry_of(first.steps[0].place, trees)
@@ -281,7 +283,7 @@ class FirstDynamicRecompile(RecompileRule):
             symbols = symbolic(entry)
             times = longer(steps, frames) if part and weight.most == 1 else 0.0
             data = _data(changes, place.code, is_heavy=bool(part), symbols=symbols)
-            told: dict[str, object] = {"is_smaller": all(map(is_smaller, steps))}
+            told: dict[str, object] = {"is_smaller": smaller}
             told |= {"times_longer": times, "is_constant": constant, "is_followed": cut}
             data = data.model_copy(update=told | {"conditions": conditions})
             yield self.finding(
