@@ -587,7 +587,7 @@ ENCODER = ("encoder", "chatty.encoders.Encoder")
 
 def test_what_is_called_beside_the_break_is_named(tmp_path: Path) -> None:
     first = with_children(tmp_path, 3, HEAD, LINEAR, ENCODER)[0]
-    assert "such as `self.encoder`, instead" in first
+    assert "such as `self.encoder`, each" in first
     assert "`self.fc`" not in first
 
 
@@ -596,7 +596,7 @@ def test_what_another_class_of_the_file_calls_is_not_beside_the_break(
     other: str, tmp_path: Path
 ) -> None:
     first = with_children(tmp_path, 3, HEAD, ENCODER, others=(other,))[0]
-    assert "such as `self.encoder`, instead" in first
+    assert "such as `self.encoder`, each" in first
 
 
 @pytest.mark.parametrize(("broken_in", "parts"), [(3, False), (2, True)])

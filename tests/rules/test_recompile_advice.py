@@ -338,3 +338,18 @@ def test_a_counter_in_a_class_is_counted_outside(line: str, counts: bool, tmp_pa
     reasons = [f"G['Mix'].calls == {n}  # {line}  # proj/net.py:20 in forward" for n in (0, 2, 4)]
     found = told("RCP007", recompiled("forward", *reasons), tmp_path)
     assert ids(found)[:1] == (["count-outside"] if counts else ["pass-argument"])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "is_range"), [(1284, 2560, True), (3, 2560, True), (2, 2560, False)]
+)
+def test_a_range_with_two_ends_needs_more_than_two_entries(
+    low: int, high: int, is_range: bool, tmp_path: Path
+) -> None:
+    grew = "tensor 'x' size mismatch at index 2. expected 4096, actual 2048"
+    left = f"{low} <= x.size()[2] <= {high}  # return F.conv1d(  # net.py:21 in forward"
+    text = recompiled("forward", grew, left)
+    bounds = told("RCP023", text, tmp_path)
+    assert ids(bounds)[0] == ("warm-up" if is_range else "two-entries")
+    assert ("each of which may have a range" in bounds.message) == is_range
+    assert ("pad-few" in ids(told("RCP003", text, tmp_path))) == is_range

@@ -175,7 +175,10 @@ def last_batch(tmp_path: Path, first: int, again: int, rows: int = 9) -> Finding
     [
         (7, 18, True),
         (12, 18, True),  # 60 %: one and a half times as long as all others
-        (13, 18, False),
+        (13, 18, True),
+        (39, 10, True),  # a fifth, and 10 s
+        (41, 10, False),
+        (20, 9, False),
         (1, 5, True),
         (1, 4, False),  # less than 5 s
         (0, 18, False),  # the log does not tell what the first took

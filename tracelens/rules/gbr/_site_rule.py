@@ -65,7 +65,10 @@ def _inner(data: object) -> Knob | None:
     )
 
 
-_BESIDE = "Compile the modules that do not reach this line, instead of what calls them all."
+_BESIDE = (
+    "Compile the modules that do not reach this line, each by `torch.compile(part)`, instead of "
+    "what calls them all."
+)
 #: Lines on the way to a break that are named.
 MAX_CALLS = 3
 
@@ -81,8 +84,8 @@ def _spared(data: object) -> str:
     such = ", ".join(f"`{name}`" for name in data.beside[:MAX_CALLS])
     return (
         "Compile modules beside the path to this line"
-        f"{f', such as {such},' if such else ','} instead of what calls them all: it is reached "
-        f"through {path} (from {at} on)."
+        f"{f', such as {such}' if such else ''}, each by `torch.compile(part)`, instead of what "
+        f"calls them all: it is reached through {path} (from {at} on)."
     )
 
 

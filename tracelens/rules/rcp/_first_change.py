@@ -16,6 +16,7 @@ from tracelens.dynamo.recompile_history import (
 )
 from tracelens.dynamo.recompile_variants import is_condition, is_special
 from tracelens.logs.recompiles import TensorMismatch, ValueCheck
+from tracelens.rules.rcp._relation import is_range
 
 __all__ = ["Change", "changes_of", "fullest", "is_cut_later"]
 
@@ -47,12 +48,18 @@ class Change(msgspec.Struct):
         )
 
     def conditions(self, source: str, index: int | None) -> int:
-        """Return how many entries were compiled later for conditions on the symbol."""
+        """Return how many entries were compiled later for conditions on the symbol.
+
+        A range with two ends counts as two: what is below and what is above needs its own.
+        """
         size = f"{source}.size()[{index}]"
         return sum(
-            is_condition(step.check) and not is_special(step.check) and size in str(step.check)
+            1 + is_range(step.check)
             for step in self.history.steps
             if step.number > self.steps[0].number
+            and is_condition(step.check)
+            and not is_special(step.check)
+            and size in str(step.check)
         )
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from tracelens.logs._checks import RangeCheck
 from tracelens.rules.rcp._branched import branches
 from tracelens.rules.rcp._data import RecompileData
 from tracelens.rules.rcp._remainder import multiples
@@ -17,6 +18,8 @@ __all__ = [
     "is_layout",
     "is_multiple",
     "is_number",
+    "is_one_of_many",
+    "is_range",
     "needs_number",
     "needs_one",
     "takes_number",
@@ -39,12 +42,24 @@ class RelationData(RecompileData):
     divisors: int = 0
     #: One value was equal to ever another number: the line needs the number itself.
     is_specialized: bool = False
+    #: An entry is bound to a range with two ends: what is outside of it needs ranges of its own.
+    is_range: bool = False
     #: The one call that failed it had fewer rows than the calls before.
     is_smaller: bool = False
     #: Torch took two sizes for one since they were equal.
     is_duck: bool = False
     #: A line that branches on the same number; None where the log has no guards to tell by.
     branch: str | None = None
+
+
+def is_one_of_many(data: RelationData) -> bool:
+    """Whether more than two entries may be needed."""
+    return data.conditions > 1 or data.is_range
+
+
+def is_range(check: object) -> bool:
+    """Whether it holds a size between two ends, of which the lower is no 0 or 1."""
+    return isinstance(check, RangeCheck) and check.low > 2 and check.high is not None
 
 
 def is_multiple(data: RelationData) -> bool:

@@ -91,8 +91,9 @@ class Weight(NamedTuple):
 
     def last_batch(self, steps: Sequence[Step], frames: Table[Frame]) -> str:
         """Return the same where ``steps`` are for one smaller batch, and there is a rest."""
-        least = max(LAST_SHARE, LAST_MS / self.whole_ms) if self._known_rest() else 1.0
-        return self._part(steps, frames, least)
+        if not self._known_rest():
+            return ""
+        return self._part(steps, frames, max(LAST_SHARE, LAST_MS / self.whole_ms))
 
     def _known_rest(self) -> bool:
         """Whether the log tells what the other compilations took, so that a share says much."""

@@ -196,7 +196,7 @@ class FirstDynamicRecompile(RecompileRule):
             "recompiles took most of the compile time",
             applies=lambda data: (
                 data.is_heavy
-                and not data.is_constant
+                and not (data.is_constant or data.is_conditional)
                 and (not data.is_variable or data.dimension is None)
             ),
             code="torch.compile(model, dynamic=True)",

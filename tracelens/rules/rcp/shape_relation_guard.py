@@ -35,6 +35,8 @@ from tracelens.rules.rcp._relation import (
     is_layout,
     is_multiple,
     is_number,
+    is_one_of_many,
+    is_range,
     needs_number,
     needs_one,
     takes_number,
@@ -167,7 +169,9 @@ class ShapeRelationGuard(RecompileRule):
             "two-entries",
             "Warm up with one input on each side of the condition: two entries serve all inputs.",
             when="one condition of another kind",
-            applies=lambda data: is_another(data) and data.conditions == 1 and not needs_one(data),
+            applies=lambda data: (
+                not is_one_of_many(data) and is_another(data) and not needs_one(data)
+            ),
             basis="untestable",
             proof="the entries stay; they are compiled before they are needed",
         ),
@@ -175,8 +179,8 @@ class ShapeRelationGuard(RecompileRule):
             "warm-up",
             "Warm up with the smallest and the largest size that occur, and some between them: "
             "each side of a condition is compiled once, and not in a later call.",
-            when="several conditions of another kind at one line",
-            applies=lambda data: is_another(data) and data.conditions > 1 and not needs_one(data),
+            when="several conditions of another kind at one line, or a range with two ends",
+            applies=lambda data: is_one_of_many(data) and is_another(data) and not needs_one(data),
             basis="untestable",
             proof="the entries stay; they are compiled before they are needed",
         ),
@@ -187,8 +191,9 @@ class ShapeRelationGuard(RecompileRule):
                 + " the inputs to a few sizes, and call each of them once before the first "
                 "request: no condition is met for the first time later."
             ),
-            when="several conditions of another kind at one line, or a line that needs the number",
-            applies=lambda data: is_another(data) and (data.conditions > 1 or needs_one(data)),
+            when="several conditions of another kind at one line, a range with two ends, or a line "
+            "that needs the number",
+            applies=lambda data: is_another(data) and (is_one_of_many(data) or needs_one(data)),
             basis="tested",
             proof="tests/advice/RCP023/pad.py",
         ),
@@ -274,6 +279,7 @@ def _data(cause: str, group: list[tuple[History, Step]], code: str) -> RelationD
         conditions=max(1, len(_conditions(_of_line(group)))),
         divisors=_divisors(_of_line(group)),
         is_specialized=_is_specialized(steps),
+        is_range=any(is_range(step.check) for step in steps),
         is_smaller=len(steps) == 1 and is_smaller(first),
         is_duck=is_duck_sized(steps),
     )
@@ -335,6 +341,8 @@ def _bounded(data: RelationData) -> str:
         name = data.guards[0].name
         others = "numbers" if is_float(data) else "sizes"
         return f"An entry serves one value of `{name}`: {others} that give another need their own."
+    if conditions == 1 and data.is_range:
+        return "Sizes below and above need entries of their own, each of which may have a range."
     if conditions == 1:
         return "Each side of it is compiled once, so the number of entries is bounded."
     return (
