@@ -13,6 +13,7 @@ from tracelens.rules.rcp._remainder import MAX_BRACKETS, Multiple, multiples
 from tracelens.rules.rcp.dtype_mismatch import DtypeMismatch
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "rules"
+TORCH = "/home/ana/venv/lib/python3.11/site-packages/torch"
 HEAD = "V1122 09:15:3{}.073000 528 torch/_dynamo/guards.py:5396] [0/{}] [__recompiles] "
 
 
@@ -353,3 +354,14 @@ def test_a_range_with_two_ends_needs_more_than_two_entries(
     assert ids(bounds)[0] == ("warm-up" if is_range else "two-entries")
     assert ("each of which may have a range" in bounds.message) == is_range
     assert ("pad-few" in ids(told("RCP003", text, tmp_path))) == is_range
+
+
+@pytest.mark.parametrize(
+    ("file", "code"),
+    [("/home/ana/proj/net.py", "RCP031"), (f"{TORCH}/_dynamo/external_utils.py", "RCP009")],
+)
+def test_what_torch_wraps_is_one_module_and_another(file: str, code: str, tmp_path: Path) -> None:
+    kept = "fn._modules['0']._buffers['eps']"
+    reason = f"expected type of '{kept}' to be a tensor type, ' but found <class 'NoneType'>"
+    text = recompiled("inner", reason).replace("/home/ana/proj/net.py", file)
+    assert told(code, text, tmp_path).code == code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tracelens.dynamo.user_code import is_torch_wrapper
 from tracelens.logs.recompiles import Check, Source, TypeCheck, ValueCheck
 from tracelens.rules.rcp._changes import Group
 
@@ -27,6 +28,8 @@ def is_made_by_the_first_call(group: Group) -> bool:
     check = group.first.check
     if not _is_unset(check) and not _is_dropped(check):
         return False
+    if _is_dropped(check) and is_torch_wrapper(group.history.file):
+        return False  # it calls one module and another
     source = getattr(check, "source", None)
     if not isinstance(source, Source):
         return False

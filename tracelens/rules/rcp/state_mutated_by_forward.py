@@ -102,9 +102,9 @@ class StateMutatedByForward(RecompileRule):
                 group,
                 frames,
                 trees,
-                title=f"`{group.history.function}` is compiled twice: its first call changes "
-                f"{name}",
-                message=f"{name} was {held} in the first call only. "
+                title=f"`{group.history.function}` is compiled twice: {name} changes "
+                "after its first call",
+                message=f"{name} was {held} in the first call, and then no more. "
                 "The entry for it is not used again, unless the program sets it back.",
                 confidence=Confidence.MEDIUM,
             )
