@@ -37,6 +37,7 @@ def beside(name: str, us: float, more: str = "") -> list[Json]:
         ("_weight_norm", 210.0, "", "remove_parametrizations"),
         ("_weight_norm", 210.0, "MmBackward0", None),
         ("_coalesce", 210.0, "", ".coalesce().to_sparse_csr()  # once"),
+        ("_coalesce", 210.0, "aten::embedding_sparse_backward", None),  # other places in each step
         ("nonzero", 210.0, "", "torch.where(mask, new, x)"),
         ("nonzero", 190.0, "", None),
         ("unique_dim", 210.0, "", "stride = size.flip(0)"),

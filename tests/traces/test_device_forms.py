@@ -145,6 +145,8 @@ def test_names_of_kernels_do_not_tell_what_sorts(tmp_path: Path) -> None:
         ("aten::im2col", "im2col_kernel<float>", "", ["unfolding"]),
         ("aten::slow_conv_dilated2d", "im2col_kernel<float>", "", ["fallback"]),
         ("aten::unique_consecutive", "cub_kernel", "", []),  # it is what is advised
+        ("aten::_coalesce", "cub_kernel", "", ["coalesce"]),
+        ("aten::_coalesce", "cub_kernel", "aten::embedding_sparse_backward", []),
         ("aten::_linalg_svd", "gesvdj_kernel", "", ["svd"]),
         ("aten::_linalg_svd", "gesvdj_kernel", "aten::linalg_svdvals", []),
         ("aten::sort", "bitonicSortKVInPlace", "", ["sort"]),

@@ -17,6 +17,7 @@ __all__ = [
     "INVERTED",
     "REMEDIES",
     "SORTED",
+    "SPARSE_GRADIENTS",
     "WHOLE_NUMBERS",
     "Costly",
     "Form",
@@ -71,6 +72,11 @@ SORTED = frozenset(
 DECOMPOSED = frozenset({"aten::linalg_svdvals", "aten::linalg_pinv", "aten::pinverse"})
 INVERTED = frozenset({"aten::linalg_cond", "aten::linalg_matrix_power"})
 
+#: Gradients of tables, which come as sparse matrices: they are anew in each step.
+SPARSE_GRADIENTS = frozenset(
+    {"aten::embedding_sparse_backward", "aten::_embedding_bag_sparse_backward"}
+)
+
 FORMS = (
     Form(
         "sort",
@@ -91,7 +97,12 @@ FORMS = (
         moot=INVERTED,
     ),
     Form("places", re.compile(r"aten::nonzero"), "looking for where masks are true"),
-    Form("coalesce", re.compile(r"aten::_coalesce"), "making a sparse matrix anew"),
+    Form(
+        "coalesce",
+        re.compile(r"aten::_coalesce"),
+        "making a sparse matrix anew",
+        moot=SPARSE_GRADIENTS,
+    ),
     Form("rows", re.compile(r"aten::unique_dim"), "looking for rows that differ"),
     Form(
         "dropout",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from tracelens.rules.trc._forms import DECOMPOSED, INVERTED, SORTED
+from tracelens.rules.trc._forms import DECOMPOSED, INVERTED, SORTED, SPARSE_GRADIENTS
 from tracelens.traces.form_rows import LaunchedIn
 from tracelens.traces.rows import KernelTime
 
@@ -69,7 +69,12 @@ ON_DEVICE = (
         moot=_ops("im2col", "col2im"),
     ),
     OnDevice("unfolding", "unfolding or folding patches", operators=_ops("im2col", "col2im")),
-    OnDevice("coalesce", "coalescing sparse tensors", operators=_ops("_coalesce")),
+    OnDevice(
+        "coalesce",
+        "coalescing sparse tensors",
+        operators=_ops("_coalesce"),
+        needed=SPARSE_GRADIENTS,
+    ),
     OnDevice(
         "unique",
         "looking for different values",
