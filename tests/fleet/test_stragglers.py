@@ -35,11 +35,11 @@ def test_what_is_read_of_ranks_is_not_all_held_at_once(
     def counted(task: Task, progress: object = None) -> Done:
         del progress
         gc.collect()
-        held.append(sum(isinstance(one, Evidence) for one in gc.get_objects()) - before)
+        held.append(sum(type(one) is Evidence for one in gc.get_objects()) - before)
         return do(task)
 
     gc.collect()
-    before = sum(isinstance(one, Evidence) for one in gc.get_objects())
+    before = sum(type(one) is Evidence for one in gc.get_objects())
     monkeypatch.setattr(gathering, "do", counted)
     runs(folder)
     assert len(held) == RANKS + 1

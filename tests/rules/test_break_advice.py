@@ -463,7 +463,10 @@ BRANCH = """Data-dependent branching
 
 @pytest.mark.parametrize(
     ("line", "advice"),
-    [("while scores.max() > low:", "compile-parts"), ("if scores.max() > low:", "check-outside")],
+    [
+        ("while scores.max() > low:", "compile-parts"),
+        ("if scores.max() > low:", "check-outside"),
+    ],
 )
 def test_a_loop_on_a_tensor_is_left_to_python(line: str, advice: str, tmp_path: Path) -> None:
     """What it asks changes in each round: nobody can check it before or after."""
@@ -656,7 +659,7 @@ def test_what_the_compiled_module_itself_calls_is_compiled_instead(
     way: tuple[str, ...], tmp_path: Path
 ) -> None:
     first = broken_in_its_own_forward(tmp_path, "chatty.net.Net", "chatty.net.Net", *way)[0]
-    assert first.id == "compile-parts"
+    assert first.id == "compile-called-parts"
     assert first.code == (
         "model.encoder = torch.compile(model.encoder)\n"
         "for n, part in enumerate(model.layers):\n"
@@ -672,7 +675,7 @@ def test_a_module_within_the_compiled_one_is_not_taken_for_it(
 ) -> None:
     """A record may leave out modules on the way; the class of ``self`` tells."""
     advice = broken_in_its_own_forward(tmp_path, "chatty.net.Net", resumed, *way)
-    assert "compile-parts" not in [one.id for one in advice]
+    assert "compile-called-parts" not in [one.id for one in advice]
 
 
 def test_guards_that_name_no_module_say_nothing_about_what_is_beside(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ LIBRARY = "/home/ana/venv/lib/python3.11/site-packages/oddlib"
 FROM_OUTSIDE = {
     # which part is compiled, and when
     "backward-outside", "branch-outside", "call-first", "call-outside", "compile-around",
-    "compile-caller", "compile-forward", "compile-inner", "compile-once", "compile-parts",
+    "compile-caller", "compile-forward", "compile-inner", "compile-once", "compile-called-parts",
     "first-call", "leave-call-out", "leave-step", "report-in-eager", "leave-out", "look-up-outside",
     "outside",
     # what it is called with

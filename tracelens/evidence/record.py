@@ -72,7 +72,6 @@ class Joined(Record):
         """Return the record types without which a ``join`` over the whole evidence gives nothing.
 
         None: it looks at other things, and must be tried. An empty tuple: there is always a row,
-        and it is no reason to ask a rule. An empty tuple: there is always a row,
         and it is no reason to ask a rule.
         """
         return None

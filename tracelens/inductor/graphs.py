@@ -9,9 +9,8 @@ from tracelens.evidence import Seen, Table
 from tracelens.logs.output_code import OutputModule
 
 if TYPE_CHECKING:
-    from tracelens.inductor.library_calls import LibraryRun
     from tracelens.logs.chrome_trace import CompiledRegion
-    from tracelens.logs.onednn_verbose import CpuIsa
+    from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 
 __all__ = ["call_ms", "heaviest", "is_arm", "is_little", "is_training", "library_ms", "traffic"]
 
@@ -79,14 +78,19 @@ def call_ms(regions: Table[CompiledRegion]) -> float:
     return max((row.times.median for row in regions if row.times), default=0.0)
 
 
-def library_ms(ran: Table[LibraryRun], seen: Seen[OutputModule]) -> float:
+def library_ms(execs: Table[PrimitiveExec], seen: Seen[OutputModule]) -> float:
     """Return how long oneDNN takes in a call of a graph, as far as its times are known."""
-    wanted = seen.first.compilation
+    if not len(execs):
+        return 0.0
+    # Most logs of generated code have no lines of oneDNN.
+    from tracelens.inductor.library_calls import LibraryCall, LibraryRun  # noqa: PLC0415
+
+    calls = Table(LibraryCall.join(Table([seen]), graphs=Table(())))
     times = {
         call.record.at: row.times.median
-        for row in ran
+        for row in LibraryRun.join(calls, execs)
         if row.times
         for call in row.record.calls
-        if call.first.compilation == wanted
+        if call.first.compilation == seen.first.compilation
     }
     return sum(times.values())

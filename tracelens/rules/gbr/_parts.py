@@ -50,13 +50,13 @@ def _knob(data: object) -> Knob | None:
 
 
 COMPILE_PARTS = Remedy(
-    "compile-parts",
+    "compile-called-parts",
     _text,
     when="the break is in an installed package, in the `forward` of what is compiled itself, and "
     "the guards name what that calls",
     applies=lambda data: bool(_parts(data)),
     code=_code,
     basis="tested",
-    proof="tests/advice/GBR001/compile-parts.py",
+    proof="tests/advice/GBR001/compile-called-parts.py",
     knob=_knob,
 )

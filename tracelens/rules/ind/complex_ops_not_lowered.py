@@ -13,7 +13,6 @@ from tracelens.inductor import nodes
 from tracelens.inductor.fallbacks import ARITHMETIC, fallbacks
 from tracelens.inductor.graphs import heaviest
 from tracelens.inductor.origins import Lines
-from tracelens.logs.graph_code import TensorType
 from tracelens.logs.output_code import OutputModule
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
@@ -200,7 +199,8 @@ def _operator(node: Node) -> str:
 
 
 def _is_complex(kind: object) -> bool:
-    return isinstance(kind, TensorType) and _COMPLEX.match(kind.dtype) is not None
+    dtype = getattr(kind, "dtype", None)  # what is no tensor has none
+    return dtype is not None and _COMPLEX.match(dtype) is not None
 
 
 def _message(names: tuple[str, ...], calls: int, moved: int, *, is_traced: bool) -> str:

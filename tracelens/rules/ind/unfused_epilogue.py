@@ -30,7 +30,6 @@ from tracelens.words import size
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
-    from tracelens.inductor.library_calls import LibraryRun
     from tracelens.logs.autotune import AutotuneTable
     from tracelens.logs.chrome_trace import CompiledRegion
     from tracelens.logs.graph_code import FxGraph
@@ -209,7 +208,6 @@ class UnfusedEpilogue(Rule):
         isas: Table[CpuIsa],
         execs: Table[PrimitiveExec],
         regions: Table[CompiledRegion],
-        ran: Table[LibraryRun],
         graphs: Table[FxGraph],
     ) -> Iterator[Finding]:
         """Yield one finding per library operator and cause."""
@@ -228,7 +226,7 @@ class UnfusedEpilogue(Rule):
                 groups.setdefault((found.call.op, cause), []).append(found)
         for (op, cause), group in groups.items():
             pairs = _heaviest(group)
-            ms = max(call_ms(regions), library_ms(ran, pairs[0].seen))
+            ms = max(call_ms(regions), library_ms(execs, pairs[0].seen))
             yield self._finding(op, cause, pairs, winners, run=run, ms=ms)
 
     def _finding(

@@ -26,7 +26,7 @@ def _is_own(data: Costly) -> bool:
 def _of(form: str, text: str, code: str | None, proof: str) -> Remedy:
     compiles = code == _COMPILE
     return Remedy(
-        id=form,
+        id=f"{form}-on-gpu",  # the CPU's forms have these names, too
         text=text,
         code=code,
         when=next(known.what for known in ON_DEVICE if known.id == form)
