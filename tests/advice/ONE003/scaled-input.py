@@ -1,6 +1,7 @@
 """Each sample has weights of its own, one weight times a scale: they are laid out in every call."""
 # logs: output_code,graph_code
 # env: ONEDNN_VERBOSE=1
+# env: TORCHINDUCTOR_FREEZING=1
 # adapted: the convolution of this program has padding
 
 import torch

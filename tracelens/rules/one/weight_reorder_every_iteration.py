@@ -145,7 +145,7 @@ class WeightReorderEveryIteration(Rule):
             id="scaled-input",
             text="Where the groups are the batch, and the weights of a sample are one weight times "
             "scales per channel, scale the input and the result instead: it is one convolution of "
-            "the whole batch then.",
+            "the whole batch then, with a weight that freezing packs.",
             when="grouped convolutions whose weights are computed in every call",
             applies=lambda data: data.unpackable == "computed" and _groups_are_batch(data.shape),
             code="y = F.conv2d(x * s[:, :, None, None], weight) * d[:, :, None, None]",
