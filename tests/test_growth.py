@@ -13,10 +13,14 @@ from typing import Any
 
 import pytest
 
+from tracelens.dynamo.beside import look_beside
+from tracelens.dynamo.breaks import sites
 from tracelens.engine import select_rules
 from tracelens.evidence import Evidence, Place, Seen, Table, arguments
 from tracelens.frames import Frame, break_cost, kernel_origins
 from tracelens.logs import Record
+from tracelens.logs.graph_breaks import GraphBreak
+from tracelens.logs.guards import GuardTree
 from tracelens.plugins.facts import RuleFacts
 from tracelens.source import read
 
@@ -86,6 +90,54 @@ def modules(frames: int, kernels: int) -> str:
     return "".join(f"{line}\n" for log in logs for line in log)
 
 
+BREAK = """\
+Graph break in user code at {file}:{line}
+Graph Break Reason: Tensor.item
+User code traceback:
+  File "/home/ana/proj/train.py", line 3, in <module>
+    model(x)
+{wrappers}{way}  File "{file}", line {line}, in forward
+    n = x.sum().item()"""
+WAY = """\
+  File "/home/ana/proj/net.py", line {line}, in forward
+    x = self.part{frame}(x)
+"""
+WRAPPER = """\
+  File "/home/ana/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", line 1, in {name}
+    return f()
+"""
+CHECK = (
+    "| +- TYPE_MATCH: ___check_type_id(L['self']{path}, 94708105250656), type=<class 'net.{kind}'>"
+    "  # x = self.f(x)  # ome/ana/proj/net.py:{line} in {function} (HINT: type {kind})"
+)
+
+
+def broken(frames: int, *, held: bool) -> str:
+    """Return as many frames of one module that each break at a line of their own, with guards.
+
+    The breaks are in its own ``forward``, or each in a part that it holds.
+    """
+    wrappers = "".join(
+        WRAPPER.format(name=name) for name in ("_wrapped_call_impl", "_call_impl") * 2
+    )
+    found = []
+    for frame in range(frames):
+        line = 10 + 2 * frame
+        file = f"/home/ana/proj/{f'part{frame}' if held else 'net'}.py"
+        way = WAY.format(line=line, frame=frame) if held else ""
+        text = BREAK.format(file=file, line=line, way=way, wrappers=wrappers)
+        paths = ["", f"._modules['part{frame}']", f"._modules['other{frame}']"]
+        guards = ["TREE_GUARD_MANAGER:", "+- RootGuardManager"]
+        for at, path in enumerate(paths):
+            function = f"torch_dynamo_resume_in_forward_at_{line - 2}" if frame else "forward"
+            kind = f"Part{at}" if path else "Net"
+            guards.append(CHECK.format(path=path, kind=kind, line=line + at % 2, function=function))
+        for artifact, lines in (("graph_breaks", text.split("\n")), ("guards", guards)):
+            head = f"V1120 12:00:00.000000 77 torch/_dynamo/a.py:1] [{frame}/0] [__{artifact}] "
+            found += [f"{head}{one}\n" for one in lines]
+    return "".join(found)
+
+
 def calls(evidence: Evidence) -> dict[str, int]:
     """Return how many functions each rule calls; tables are made once before."""
     counts: dict[str, int] = {}
@@ -135,6 +187,23 @@ def test_four_times_the_rows_cost_four_times_the_calls(
     busy = {code: many[code] / few[code] for code in few if few[code] > MANY}
     assert len(busy) >= 5
     assert {code: ratio for code, ratio in busy.items() if ratio > MOST} == {}
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_a_break_in_each_frame_is_judged_in_linear_time(tmp_path: Path, *, held: bool) -> None:
+    found = []
+    for frames in (80, 320):
+        path = tmp_path / f"{frames}.log"
+        path.write_text(broken(frames, held=held), encoding="utf-8")
+        evidence, _ = read([str(path)])
+        trees, breaks = evidence.table(GuardTree), evidence.table(GraphBreak)
+        told = sites(breaks)
+        assert [len(told), len(trees)] == [frames, frames]
+        found.append(called(partial(look_beside, told, breaks, trees)))
+        named = [site.beside if held else site.parts for site in told]
+        assert all(named)
+    assert found[0] > MANY
+    assert found[1] < MOST * found[0]
 
 
 @pytest.mark.parametrize(("frames", "kernels"), [(60, 2), (1, 60)], ids=["frames", "kernels"])

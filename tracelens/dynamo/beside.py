@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from tracelens.dynamo.breaks import BreakSite, sites
@@ -28,6 +28,10 @@ _HOLDERS = ("ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
 _LARGE = re.compile(r"torch\.nn\.modules\.(?:container|transformer|rnn|activation\.Multihead)")
 #: Functions with breaks below one module from which on it is as good as all of it.
 CROWDED = 3
+#: More modules of one function than that are not remembered: no advice names so many.
+MOST = 64
+#: Folders of a path, the innermost ones, by which a file may be named.
+DEEP = 40
 
 #: Modules that a function calls, such as ``self.encoder``, and their classes.
 Children = dict[str, str]
@@ -46,23 +50,19 @@ def look_beside(
     if not led and not own:
         return
     called, below = trees.derived(_called), breaks.derived(_below)
-    compiled = trees.derived(_compiled) if own else []
     for site in own:
         site.parts = tuple(
             child.removeprefix("self.")
-            for child, kind in _of_top(site, compiled).items()
+            for child, kind in _of_top(site, trees.derived(_compiled)).items()
             if child not in below and not _is_small(kind)
         )
     for site in led:
         name, frame = site.via[0]
         way = {name for name, _ in site.via}
-        file = frame.file.replace("\\", "/")
-        near = {
-            child: kind
-            for path, children in called.get((_original(frame.function), frame.line), {}).items()
-            if file.endswith(path)
-            for child, kind in children.items()
-        }
+        at = _original(frame.function), frame.line
+        near: Children = {}
+        for path in _ends(frame.file):
+            near.update(called.get((path, *at), {}))
         mates = {
             child: kind
             for child, kind in near.items()
@@ -74,25 +74,32 @@ def look_beside(
 
 
 class _Compiled(NamedTuple):
-    """What the guards of one compilation tell of the module that it is a method of."""
+    """What the guards tell of the classes whose methods are compiled."""
 
-    kind: str
-    frames: frozenset[tuple[str, str, str]]
-    #: By file and function: the lines that call, and what they call.
-    calls: dict[tuple[str, str], tuple[set[int], Children]]
+    #: The classes of each frame.
+    kinds: dict[tuple[str, str, str], set[str]]
+    #: The classes at each line that calls a module: by its file, its function and its number.
+    lines: dict[tuple[str, str, int], set[str]]
+    #: What each class calls, by its file, its function and its name.
+    calls: dict[tuple[str, str, str], Children]
 
 
-def _compiled(trees: Table[GuardTree]) -> list[_Compiled]:
-    found = []
+def _compiled(trees: Table[GuardTree]) -> _Compiled:
+    found = _Compiled({}, {}, {})
     for row in trees:
         own = (_SELF.match(guard.expression) for guard in row.record.guards)
-        if kind := next((match[1] for match in own if match), ""):
-            frames = frozenset(map(_frame, row.places))
-            found.append(_Compiled(kind, frames, _of_tree(row.record)))
+        if not (kind := next((match[1] for match in own if match), "")):
+            continue
+        for place in row.places:
+            found.kinds.setdefault(_frame(place), set()).add(kind)
+        for (path, function), (lines, children) in _of_tree(row.record).items():
+            _add(found.calls.setdefault((path, function, kind), {}), children)
+            for line in lines:
+                found.lines.setdefault((path, function, line), set()).add(kind)
     return found
 
 
-def _of_top(site: BreakSite, compiled: list[_Compiled]) -> Children:
+def _of_top(site: BreakSite, compiled: _Compiled) -> Children:
     """Return what the compiled module's own ``forward`` calls, in which the line is.
 
     A record may leave out modules on the way: only the class of ``self`` tells that there are none.
@@ -101,16 +108,29 @@ def _of_top(site: BreakSite, compiled: list[_Compiled]) -> Children:
     if top is None:
         return {}
     frames = {_frame(place) for place, _ in site.events}
-    file = top.file.replace("\\", "/")
-    kinds = {one.kind for one in compiled if not frames.isdisjoint(one.frames)}
-    found: dict[str, Children] = {}
-    for one in compiled:
-        for (path, function), (lines, children) in one.calls.items():
-            if function == top.function and file.endswith(path):
-                found.setdefault(one.kind, {}).update(children)
-                if top.line in lines:
-                    kinds.add(one.kind)
-    return found.get(kinds.pop(), {}) if len(kinds) == 1 else {}
+    kinds = {kind for frame in frames for kind in compiled.kinds.get(frame, ())}
+    paths = list(_ends(top.file))
+    for path in paths:
+        kinds |= compiled.lines.get((path, top.function, top.line), set())
+    found: Children = {}
+    if len(kinds) == 1:
+        kind = kinds.pop()
+        for path in paths:
+            found.update(compiled.calls.get((path, top.function, kind), {}))
+    return found
+
+
+def _ends(file: str) -> Iterator[str]:
+    """Yield the ends of a path, by one of which a guard's comment names the file."""
+    parts = file.replace("\\", "/").split("/")
+    return ("/".join(parts[start:]) for start in range(max(0, len(parts) - DEEP), len(parts)))
+
+
+def _add(children: Children, more: Children) -> None:
+    for child, kind in more.items():
+        if len(children) >= MOST:
+            break
+        children.setdefault(child, kind)
 
 
 def _frame(place: Place) -> tuple[str, str, str]:
@@ -126,28 +146,36 @@ def _below(breaks: Table[GraphBreak]) -> dict[str, set[tuple[str, str]]]:
     return found
 
 
-def _called(trees: Table[GuardTree]) -> dict[tuple[str, int], dict[str, Children]]:
-    """Return the modules that a function calls, by its name, its lines that call, and its file.
+def _called(trees: Table[GuardTree]) -> dict[tuple[str, str, int], Children]:
+    """Return the modules that a function calls, by its file, its name and its lines that call.
 
     Classes of one file have functions of one name: a line tells them apart. What runs behind a
     graph break is compiled by itself, and has the number of the break's line in its name.
     """
-    found: dict[tuple[str, int], dict[str, Children]] = {}
+    #: Lines that one tree has called from are of one function, whose first line stands for all.
+    first: dict[tuple[str, str, int], tuple[str, str, int]] = {}
+    found: dict[tuple[str, str, int], Children] = {}
     for row in trees:
         for (file, function), (lines, children) in _of_tree(row.record).items():
-            places = [found.setdefault((function, line), {}) for line in lines]
-            parts = {id(one[file]): one[file] for one in places if file in one}
-            whole = next(iter(parts.values()), {})
-            for part in (*parts.values(), children):
-                for child, kind in part.items():
-                    whole.setdefault(child, kind)
-            for place in places:
-                place[file] = whole
-            if len(parts) > 1:  # a tree joins what was apart
-                for at in found.values():
-                    if id(at.get(file)) in parts:
-                        at[file] = whole
-    return found
+            heads = list(dict.fromkeys(_head(first, (file, function, line)) for line in lines))
+            whole = found.setdefault(heads[0], {})
+            for other in heads[1:]:
+                first[other] = heads[0]
+                _add(whole, found.pop(other, {}))
+            _add(whole, children)
+    return {at: found[_head(first, at)] for at in list(first)}
+
+
+def _head(
+    first: dict[tuple[str, str, int], tuple[str, str, int]], at: tuple[str, str, int]
+) -> tuple[str, str, int]:
+    """Return the line that stands for one and for those that it was joined with."""
+    head = at
+    while (above := first.setdefault(head, head)) != head:
+        head = above
+    while at != head:
+        first[at], at = head, first[at]
+    return head
 
 
 def _of_tree(tree: GuardTree) -> dict[tuple[str, str], tuple[set[int], Children]]:
@@ -159,7 +187,9 @@ def _of_tree(tree: GuardTree) -> dict[tuple[str, str], tuple[set[int], Children]
     found: dict[tuple[str, str], tuple[set[int], Children]] = {}
     for name, (kind, comment) in known.items():
         if _holder(name, known) is None:
-            at = comment.file.replace("\\", "/"), _original(comment.function)
+            file = comment.file.replace("\\", "/")
+            # Torch prints the last characters of a path: its first part may be cut.
+            at = file.partition("/")[2] or file, _original(comment.function)
             lines, children = found.setdefault(at, (set(), {}))
             lines.add(comment.line)
             if resumed := _RESUMED.match(comment.function):
