@@ -77,18 +77,19 @@ def applicable(remedies: Iterable[Remedy], data: Any) -> tuple[Advice, ...]:
 
 
 def from_outside(
-    advice: Iterable[Advice], remedies: Iterable[Remedy], package: str
+    advice: Iterable[Advice], remedies: Iterable[Remedy], package: str, *, whole: bool = False
 ) -> tuple[Advice, ...]:
     """Return the advice about a line of an installed package: first what its user can do.
 
-    What edits the line comes last, and is said to be for its authors.
+    What edits the line comes last, and is said to be for its authors. With ``whole`` it is no line:
+    all of the model is the package's.
     """
     edits = {remedy.id for remedy in remedies if remedy.edits}
     given = tuple(advice)
     theirs = [_for_authors(one, package) for one in given if one.id in edits]
     if not theirs:
         return given
-    own = [one for one in given if one.id not in edits] or [_reported(package)]
+    own = [one for one in given if one.id not in edits] or [_reported(package, whole=whole)]
     return (_first(own[0]), *own[1:], *theirs)
 
 
@@ -98,12 +99,20 @@ def _for_authors(advice: Advice, package: str) -> Advice:
     return advice.model_copy(update={"text": text, "code": None, "knob": None})
 
 
-def _reported(package: str) -> Advice:
+def _reported(package: str, *, whole: bool) -> Advice:
+    text = (
+        f"The line is in `{package}`, and no setting is known that helps. If it stops the "
+        "program, leave the call that leads there out of what is compiled; if not, measure what "
+        "it costs first. Then report it to its authors."
+    )
+    if whole:
+        text = (
+            f"The model is `{package}`'s, and no setting is known that helps: where the time "
+            "matters, report it to its authors."
+        )
     return Advice(
         id="report",
-        text=f"The line is in `{package}`, and no setting is known that helps. If it stops the "
-        "program, leave the call that leads there out of what is compiled; if not, measure what "
-        "it costs first. Then report it to its authors.",
+        text=text,
         basis="untestable",
         proof="it depends on the releases of the package",
     )

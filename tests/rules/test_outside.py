@@ -387,3 +387,40 @@ def test_the_calls_that_lead_to_a_library_s_line_are_named() -> None:
     )
     (inner,) = [one for one in found.advice if one.id == "compile-inner"]
     assert inner.text.endswith("It is reached through pool/glob.py:63.")
+
+
+RECOMPILED = (
+    "V1121 23:24:30.232000 2055 torch/_dynamo/guards.py:4786] [0/1] [__recompiles] {}\n".format
+)
+
+
+@pytest.mark.parametrize(
+    ("files", "first"),
+    [
+        ([f"{LIBRARY}/net.py"], "report"),
+        (["/home/ana/proj/net.py"], "channels-last-within"),
+        ([f"{LIBRARY}/net.py", "/home/ana/proj/net.py"], "channels-last-within"),
+        ([], "channels-last-within"),
+    ],
+)
+def test_who_uses_a_model_of_a_package_edits_none_of_it(
+    files: list[str], first: str, tmp_path: Path
+) -> None:
+    """Lines of oneDNN's name no file; the functions that the run compiles do."""
+    (folder,) = FIXTURES.glob("ONE004-*")
+    log = tmp_path / "run.log"
+    records = [
+        RECOMPILED(text).replace("[0/1]", f"[{number}/1]")
+        for number, file in enumerate(files)
+        for text in (
+            f"Recompiling function forward in {file}:10",
+            "    triggered by the following guard failure(s):",
+            f"    - {number}/0: tensor 'x' size mismatch at index 1. expected 8, actual 9",
+        )
+    ]
+    text = (folder / "fires-image-made-within.log").read_text(encoding="utf-8")
+    log.write_text("".join(records) + text, encoding="utf-8")
+    (finding,) = (one for one in analyze(str(log)).findings if one.code == "ONE004")
+    assert finding.advice[0].id == first
+    if first == "report":
+        assert finding.advice[-1].text.startswith("For the authors of `oddlib`: the model is given")

@@ -143,6 +143,7 @@ _CHANNELS_LAST_WITHIN = Remedy(
     when="images of 4 dimensions, and compiled code is given no such tensor",
     applies=lambda data: 4 in data.ranks and not is_given(data, 4),
     proof="https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
+    edits=True,
 )
 _BFLOAT16 = Remedy(
     id="bfloat16",

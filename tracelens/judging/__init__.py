@@ -13,6 +13,7 @@ from tracelens.evidence import Evidence
 from tracelens.judging import rank_logs
 from tracelens.judging.alone import PASTED, answered
 from tracelens.judging.fitting import fitted
+from tracelens.judging.ownership import for_users
 from tracelens.judging.suppression import suppressed
 from tracelens.judging.verdicts import Judge
 from tracelens.judging.watching import TRACE, Watched
@@ -110,7 +111,7 @@ def judge(
         for finding in told_once(suppressed(findings, asked, foreign), tellers)
     ]
     machine = Environment(**_merged(about for about, _ in said))
-    findings = fitted(findings, machine.torch, evidence)
+    findings = fitted(for_users(findings, asked, evidence), machine.torch, evidence)
     tables = _merged(
         (
             *(shown for _, shown in said),

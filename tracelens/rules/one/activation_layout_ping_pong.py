@@ -130,6 +130,7 @@ class ActivationLayoutPingPong(Rule):
             when="activations of 3 dimensions",
             applies=lambda data: set(data.ranks) == {3},
             proof="https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
+            edits=True,
         ),
         Remedy(
             id="compile",

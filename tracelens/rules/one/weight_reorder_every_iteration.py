@@ -125,6 +125,7 @@ class WeightReorderEveryIteration(Rule):
             when="recurrent networks that are called with one step",
             applies=lambda data: data.primitive == "rnn" and steps(data.shape) == 1,
             proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.LSTM.html",
+            edits=True,
         ),
         Remedy(
             id="keep-reordered",
