@@ -10,7 +10,7 @@ from tracelens.rules.gbr._break_data import BreakData
 __all__ = ["COMPILE_PARTS"]
 
 #: Parts that are named.
-MAX_PARTS = 4
+MAX_PARTS = 8
 
 
 def _parts(data: object) -> tuple[str, ...]:

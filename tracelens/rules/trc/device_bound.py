@@ -384,4 +384,7 @@ def _reason(held: float) -> str:
     """Return why a busy device is no defect, and whether faster kernels would help."""
     if held < MIN_HELD:
         return "it has work nearly all the time"
-    return f"it has work, though for {percent(held)} of the time the steps wait for the host"
+    return (
+        f"it has work, though for {percent(held)} of the time its kernels start when the host "
+        "launches them: faster kernels alone gain little"
+    )
