@@ -30,6 +30,8 @@ MAX_FRAMES = 40
 MOST = 0.5
 #: ... and to be all of it.
 ALL = 0.8
+#: How many times as long as a stretch a frame may be that does little else.
+LITTLE_ELSE = 1.5
 
 
 class Kind(IntEnum):
@@ -62,6 +64,8 @@ class Around(NamedTuple):
     #: Microseconds in the innermost frame, and the frames that cover all of the stretch.
     us: float = 0.0
     covering: tuple[str, ...] = ()
+    #: Of these the ones that do little else: not the loop around many such stretches.
+    filling: tuple[str, ...] = ()
 
     @property
     def frame(self) -> str:
@@ -154,9 +158,11 @@ class Host:
             yield at, self._named(stack, stretches[at])
 
     def _named(self, stack: list[int], stretch: Stretch) -> Around:
-        least = MOST * (stretch.end - stretch.start)
         frames: list[str] = []
         covering: list[str] = []
+        filling: list[str] = []
+        whole = stretch.end - stretch.start
+        least = MOST * whole
         us = 0.0
         operator = call = builtin = ""
         for at in reversed(stack):
@@ -168,8 +174,10 @@ class Host:
             if kind == Kind.FRAME:
                 us = us if frames else covered
                 frames.append(name)
-                if covered >= ALL * (stretch.end - stretch.start):
+                if covered >= ALL * whole:
                     covering.append(name)
+                    if self.ends[at] - self.starts[at] <= LITTLE_ELSE * whole:
+                        filling.append(name)
                 if len(frames) >= MAX_FRAMES:
                     break
             elif kind == Kind.OPERATOR:
@@ -178,7 +186,7 @@ class Host:
                 builtin = builtin or ("" if frames else name)
             else:
                 call = call or name
-        return Around(tuple(frames), operator, call, builtin, us, tuple(covering))
+        return Around(tuple(frames), operator, call, builtin, us, tuple(covering), tuple(filling))
 
     def _thin(self) -> None:
         """Let the shorter half go."""

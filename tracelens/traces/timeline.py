@@ -229,7 +229,7 @@ def held(times: DeviceTime) -> Iterator[HeldBy]:
     """Yield what the host did in the long gaps, by frame and operator, the longest first."""
     sums: dict[tuple[str, str, str, str, str], list[float]] = {}
     for gap, around in times.around.items():
-        own, inner = mine(around.frames), called(around.builtin)
+        own, inner = mine(around.filling) or mine(around.frames), called(around.builtin)
         key = str(cause_of(times.pieces(gap))), around.frame, own, around.operator, inner
         each = sums.setdefault(key, [0, 0.0, 0.0])
         each[0] += 1

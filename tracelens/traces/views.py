@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tracelens.evidence import Seen, Table
 from tracelens.report import EvidenceLine, Finding, Where
 from tracelens.report.stories import Story
 from tracelens.traces.cold import EARLIER, STEADY
-from tracelens.traces.measured import Step, Window
+from tracelens.traces.measured import DeviceBusy, Step, Window
 from tracelens.traces.rows import HeldBy, Timeline
 from tracelens.traces.runs import Run, runs
 from tracelens.words import is_whole, length
@@ -23,6 +23,7 @@ __all__ = [
     "computing",
     "devices",
     "generated",
+    "on_each",
     "stories",
     "views",
     "where_of",
@@ -51,6 +52,8 @@ class View:
     held: tuple[HeldBy, ...]
     #: Before it the device still did what was launched before the recording: for how long.
     earlier_ms: float = 0.0
+    #: Share of the kernels of all devices that it runs.
+    part: float = 1.0
 
     @property
     def source(self) -> str:
@@ -95,6 +98,16 @@ class View:
         return min(late, share * window.added_ms)
 
     @property
+    def kernels(self) -> float:
+        """How many kernels the device runs in that time: others may run as many beside it."""
+        return self.part * self.run.total("kernels")
+
+    @property
+    def launches(self) -> float:
+        """How many calls launch them: what each device has of all calls, by its kernels."""
+        return self.part * self.run.total("launches")
+
+    @property
     def idle_ms(self) -> float:
         """How long nothing runs, less what the profiler can have added."""
         return self.total("idle_ms") - self.bound_ms
@@ -136,11 +149,13 @@ def views(
     held: Table[HeldBy] | None = None,
     *,
     whole: bool = False,
+    ran: Table[DeviceBusy] | None = None,
 ) -> Iterator[View]:
     """Yield the view of each trace with a device.
 
     Without steps it is of the steady part, if that is told from what comes before; with ``whole``,
     or where most of the work is done after the steps, of all from the first kernel to the last.
+    Without ``ran`` kernels are counted on all devices.
     """
     for run in runs(windows, steps):
         source = run.window.first.input
@@ -160,7 +175,15 @@ def views(
         kept = tuple(row.record for row in holding if row.record.device == main.record.device)
         before = (row.record.window_ms for row in mine if row.record.phase == EARLIER)
         earlier = sum(before) if steady and STEADY in names else 0.0
-        yield View(run, steady or (main,), kept, earlier)
+        counts = [row.record for row in ran.within(source)] if ran is not None else []
+        part = _part(counts, main.record.device)
+        yield View(run, steady or (main,), kept, earlier, part)
+
+
+def _part(counts: Sequence[DeviceBusy], device: str) -> float:
+    """Return which share of all kernels a device runs."""
+    every = sum(row.kernels for row in counts)
+    return sum(row.kernels for row in counts if row.device == device) / every if every else 1.0
 
 
 #: What :func:`computing` returns, to be read after "of".
@@ -178,6 +201,16 @@ def devices(timelines: Table[Timeline], source: str) -> int:
     """Return how many devices of one trace compute: what is added up over them takes less time."""
     rows = [row.record for row in timelines.within(source) if row.record.phase == "window"]
     return max(1, sum(row.compute_ms > 0 for row in rows))
+
+
+def on_each(finding: Finding, timelines: Table[Timeline], source: str) -> Finding:
+    """Return a finding whose times are added up over devices with the cost that one of them has."""
+    cost, each = finding.cost, devices(timelines, source)
+    if each == 1 or cost is None or cost.ms is None or cost.of not in {COMPUTING, MOVING}:
+        return finding
+    return finding.model_copy(
+        update={"cost": cost.model_copy(update={"ms": cost.ms / each})},
+    )
 
 
 def where_of(frame: str) -> Where | None:

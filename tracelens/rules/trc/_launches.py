@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from tracelens.evidence import Table
-from tracelens.logs.chrome_trace import BackwardNode, Operator
+from tracelens.logs.chrome_trace import BackwardNode, Operator, OptimizerCall
 from tracelens.remedies import Remedy
 from tracelens.report import FindingData
+from tracelens.rules.trc._small import backward_passes
 from tracelens.traces.measured import TraceHeader
+from tracelens.traces.runs import Run
 
 __all__ = [
     "REMEDIES",
@@ -15,6 +17,7 @@ __all__ = [
     "changed_in_place",
     "has_graphs",
     "norms_one_by_one",
+    "passes_of",
     "recurrent_cells",
     "sized",
 ]
@@ -288,3 +291,17 @@ def has_graphs(headers: Table[TraceHeader], source: str) -> bool:
     """Tell whether CUDA graphs may be advised: not for a GPU of Intel, or a device of Meta."""
     names = (name for row in headers.within(source) for name in row.record.devices)
     return not any(name.startswith(("Intel", "MTIA")) for name in names)
+
+
+def passes_of(
+    run: Run,
+    operators: Table[Operator],
+    nodes: Table[BackwardNode],
+    optimizers: Table[OptimizerCall],
+) -> int:
+    """Return how many backward passes each step has, of the trace or of the optimizer."""
+    source = run.window.first.input
+    updates = sum(row.count for row in optimizers.within(source) if row.record.call == "step")
+    called = {str(row.record): row.count for row in operators.within(source)}
+    evaluated = {row.count for row in nodes.within(source) if row.record.evaluated}
+    return backward_passes(called, evaluated, max(updates, len(run.all_steps)))

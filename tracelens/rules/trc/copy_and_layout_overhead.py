@@ -25,7 +25,7 @@ from tracelens.traces.measured import KernelWork, SelfTime, TraceHeader, Window
 from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.rows import Timeline
 from tracelens.traces.sequences import KernelSequence
-from tracelens.traces.views import MOVING, computing, stories, where_of
+from tracelens.traces.views import MOVING, computing, on_each, stories, where_of
 from tracelens.words import length, listed, percent
 
 __all__ = ["CopyAndLayoutOverhead"]
@@ -125,7 +125,8 @@ class CopyAndLayoutOverhead(Rule):
                     for row in (*kernels.within(source), *copies.within(source))
                     if _moves(row.record)
                 ]
-                yield from self._found(rows, busy, MOVING, "")
+                for found in self._found(rows, busy, MOVING, ""):
+                    yield on_each(found, timelines, source)
             elif (window.record.compile_ms or 0.0) <= COMPILING * window.record.ms:
                 rows = [
                     _Row(row, row.record.ms, row.record.name, 0)

@@ -27,7 +27,7 @@ from tracelens.traces.measured import KernelWork, SelfTime, Step, TraceHeader, W
 from tracelens.traces.rows import KernelTime, Timeline
 from tracelens.traces.runs import COMPILING, Run, runs
 from tracelens.traces.span_rows import Recomputed
-from tracelens.traces.views import COMPUTING, View, computing, views, where_of
+from tracelens.traces.views import COMPUTING, View, computing, on_each, views, where_of
 from tracelens.words import length, percent, plural
 
 __all__ = ["CostlyForm"]
@@ -120,7 +120,8 @@ class CostlyForm(Rule):
             asked = {str(row.record) for row in operators.within(view.source)}
             for each in launched([row.record for row in shown], ran, asked, took):
                 amd = _of_amd(headers, view.source)
-                yield self._launched(view, each, shown, took, amd=amd)
+                told_of = self._launched(view, each, shown, took, amd=amd)
+                yield on_each(told_of, timelines, view.source)
         for run in runs(windows, steps):
             whole, source = run.window.record, run.window.first.input
             compiles = (whole.compile_ms or 0.0) > COMPILING * whole.ms

@@ -14,7 +14,7 @@ from tracelens.traces.form_rows import LaunchedIn
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.rows import KernelTime, Timeline
 from tracelens.traces.runs import runs
-from tracelens.traces.views import COMPUTING, computing
+from tracelens.traces.views import COMPUTING, computing, on_each
 from tracelens.words import length, percent
 
 __all__ = ["DenseEmbeddingGradient"]
@@ -141,7 +141,7 @@ class DenseEmbeddingGradient(Rule):
                     optimizers=tuple(dict.fromkeys(names_of)),
                     fused=any(row.record.op.startswith("_fused_") for row in mine),
                 )
-                yield self._finding(rows, data, of)
+                yield on_each(self._finding(rows, data, of), timelines, source)
 
     def _finding(self, rows: list[Seen[Operator]], data: Dense, of: str) -> Finding:
         both = data.gradient_ms + data.optimizer_ms

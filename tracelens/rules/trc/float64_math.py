@@ -12,7 +12,7 @@ from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import KernelWork, TraceHeader, Window
 from tracelens.traces.rows import KernelTime, Timeline
-from tracelens.traces.views import COMPUTING, computing
+from tracelens.traces.views import COMPUTING, computing, on_each
 from tracelens.words import length, percent
 
 __all__ = ["Float64Math"]
@@ -113,7 +113,8 @@ class Float64Math(Rule):
             found = _on_gpu(kernels, source) if busy else _on_cpu(works, source)
             found.sort(key=lambda one: -one.ms)
             if sum(one.ms for one in found) >= max(MIN_MS, MIN_SHARE * whole):
-                yield self._finding(found, whole, on_cpu=not busy)
+                told = self._finding(found, whole, on_cpu=not busy)
+                yield on_each(told, timelines, source)
 
     def _finding(self, found: Sequence[_Computed], whole: float, *, on_cpu: bool) -> Finding:
         ms = sum(one.ms for one in found)

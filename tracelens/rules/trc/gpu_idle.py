@@ -12,7 +12,7 @@ from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.rules.trc._launches import has_graphs, sized
-from tracelens.traces.measured import Step, TraceHeader, Window
+from tracelens.traces.measured import DeviceBusy, Step, TraceHeader, Window
 from tracelens.traces.ranks import RankTime
 from tracelens.traces.rows import HeldBy, SyncTime, Timeline
 from tracelens.traces.runs import IDLE
@@ -183,13 +183,14 @@ class GpuIdle(Rule):
         calls: Table[RuntimeCall],
         headers: Table[TraceHeader],
         places: Table[SyncTime],
+        ran: Table[DeviceBusy],
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose device is idle."""
         straggler = late(list(ranks))
         last = straggler.rank if straggler else None
         waited = straggler.ms if straggler and last else 0.0
-        for view in views(windows, steps, timelines, held):
-            kernels = view.run.total("kernels")
+        for view in views(windows, steps, timelines, held, ran=ran):
+            kernels = view.kernels
             enough = (
                 kernels >= MIN_KERNELS
                 or (kernels >= FEW_KERNELS and view.window_ms >= FEW_MS * view.n)
@@ -236,7 +237,7 @@ class GpuIdle(Rule):
         data = Idle(
             unseen_ms=_unseen_ms(view),
             window_ms=whole,
-            kernels=int(view.run.total("kernels")),
+            kernels=round(view.kernels),
             idle_ms=idle,
             late_ms=view.late_ms,
             data_ms=view.total("idle_data_ms") or view.run.total("idle_loading_ms"),

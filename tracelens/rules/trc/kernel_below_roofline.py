@@ -14,7 +14,7 @@ from tracelens.traces.data_sheets import DataSheet
 from tracelens.traces.measured import KernelWork, TraceHeader
 from tracelens.traces.peaks import peak, reach
 from tracelens.traces.rows import Timeline
-from tracelens.traces.views import COMPUTING, computing
+from tracelens.traces.views import COMPUTING, computing, on_each
 from tracelens.words import is_whole, length, percent
 
 __all__ = ["KernelBelowRoofline"]
@@ -128,7 +128,8 @@ class KernelBelowRoofline(Rule):
             ]
             if low:
                 order = sorted(low, key=lambda one: -one.lost)
-                yield self._finding(name, order, busy, ampere=_is_ampere(name, limits))
+                told = self._finding(name, order, busy, ampere=_is_ampere(name, limits))
+                yield on_each(told, timelines, source)
 
     def _finding(self, device: str, low: list[_Reached], busy: float, *, ampere: bool) -> Finding:
         ms = sum(one.row.record.ms for one in low)

@@ -17,6 +17,7 @@ from tracelens.rules.trc._launches import (
     changed_in_place,
     has_graphs,
     norms_one_by_one,
+    passes_of,
     recurrent_cells,
     sized,
 )
@@ -26,12 +27,18 @@ from tracelens.rules.trc._small import (
     MIN_READING,
     ONE_ELEMENT,
     Small,
-    backward_passes,
     selected,
     singles,
     small_operators,
 )
-from tracelens.traces.measured import KernelWork, SelfTime, Step, TraceHeader, Window
+from tracelens.traces.measured import (
+    DeviceBusy,
+    KernelWork,
+    SelfTime,
+    Step,
+    TraceHeader,
+    Window,
+)
 from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.rows import HeldBy, KernelTime, Timeline
 from tracelens.traces.runs import IDLE, Run, runs
@@ -113,6 +120,7 @@ class LaunchBound(Rule):
         nodes: Table[BackwardNode],
         works: Table[KernelWork],
         optimizers: Table[OptimizerCall],
+        ran: Table[DeviceBusy],
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose host launches more slowly than the device works.
 
@@ -127,11 +135,11 @@ class LaunchBound(Rule):
         for each in runs(windows, steps):
             mine = [row.record for row in works.within(each.window.first.input)]
             one = singles(mine, len(each.all_steps))
-            passes = _passes(each, operators, nodes, optimizers)
+            passes = passes_of(each, operators, nodes, optimizers)
             yield from self._on_cpu(each, own, operators, frames, one=one, passes=passes)
-        for view in views(windows, steps, timelines, held, whole=True):
+        for view in views(windows, steps, timelines, held, whole=True, ran=ran):
             run = view.run
-            n, launches = run.total("kernels"), run.total("launches")
+            n, launches = view.kernels, view.launches
             if not n or launches < MIN_LAUNCHED * n or n < MIN_KERNELS * view.n:
                 continue
             late = view.late_ms - _in_long_gaps(view)
@@ -139,15 +147,17 @@ class LaunchBound(Rule):
                 norms = norms_one_by_one(operators, nodes, view.source, len(run.all_steps))
                 graphs = has_graphs(headers, view.source)
                 known = Launches(
-                    kernels=int(n),
-                    launches=int(launches),
+                    kernels=round(n),
+                    launches=round(launches),
                     late_ms=late,
                     window_ms=view.window_ms,
                     compiled=bool(run.total("compiled_ms")),
                     norms=norms,
                     graphs=graphs,
-                    sizing=sized(operators, view.source, len(run.all_steps), launches),
-                    passes=_passes(run, operators, nodes, optimizers),
+                    sizing=sized(
+                        operators, view.source, len(run.all_steps), run.window.record.launches
+                    ),
+                    passes=passes_of(run, operators, nodes, optimizers),
                     cells=recurrent_cells(operators, view.source, run.window.record.launches),
                     in_place=changed_in_place(
                         operators,
@@ -333,7 +343,7 @@ class LaunchBound(Rule):
         line: Seen[PythonFunction] | None,
     ) -> Finding:
         run, whole, late = view.run, view.window_ms, data.late_ms
-        n, launches, ms = (run.total(field) for field in ("kernels", "launches", "launch_ms"))
+        n, called, ms = view.kernels, run.total("launches"), run.total("launch_ms")
         busy = view.total("busy_ms")
         per = "per step" if view.in_steps else "in the trace"
         norms = f" {data.norms} of them per step take the norm of one tensor." if data.norms else ""
@@ -349,12 +359,12 @@ class LaunchBound(Rule):
             message=(
                 f"{n / view.n:,.0f} kernels {per} keep the GPU busy for {length(busy / view.n)}; "
                 f"the host needs {1000 * whole / n:.3g} us from one to the next, "
-                f"{1000 * ms / launches:.3g} us of it in the call that launches. For "
+                f"{1000 * ms / called:.3g} us of it in the call that launches. For "
                 f"{percent(late / whole)} of {view.of} the GPU waits for a launch.{norms}{place}"
             ),
             where=where_of(str(line.record)) if line is not None else None,
             confidence=Confidence.HIGH if view.known else Confidence.MEDIUM,
-            count=int(n),
+            count=round(n),
             evidence=[
                 view.quote(f"{length(late)} without a launch"),
                 *[row.quote(f"{row.record.n} times") for row in shortest],
@@ -375,20 +385,6 @@ def _is_launching(told: PrintedProfile) -> bool:
         ) and told.launch_ms >= MIN_LAUNCHING * told.host_ms
     short = 1000 * told.device_ms < 2 * SHORT_US * told.launches
     return short and told.host_ms - told.wait_ms > 1.25 * told.device_ms
-
-
-def _passes(
-    run: Run,
-    operators: Table[Operator],
-    nodes: Table[BackwardNode],
-    optimizers: Table[OptimizerCall],
-) -> int:
-    """Return how many backward passes each step has, of the trace or of the optimizer."""
-    source = run.window.first.input
-    updates = sum(row.count for row in optimizers.within(source) if row.record.call == "step")
-    called = {str(row.record): row.count for row in operators.within(source)}
-    evaluated = {row.count for row in nodes.within(source) if row.record.evaluated}
-    return backward_passes(called, evaluated, max(updates, len(run.all_steps)))
 
 
 def _in_long_gaps(view: View) -> float:

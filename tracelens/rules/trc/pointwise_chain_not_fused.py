@@ -19,7 +19,7 @@ from tracelens.traces.measured import Chain, Window
 from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.rows import KernelTime, Timeline
 from tracelens.traces.sequences import KernelSequence
-from tracelens.traces.views import COMPUTING, computing, stories, where_of
+from tracelens.traces.views import COMPUTING, computing, on_each, stories, where_of
 from tracelens.words import and_more, length, percent
 
 __all__ = ["PointwiseChainNotFused"]
@@ -131,15 +131,15 @@ class PointwiseChainNotFused(Rule):
                 rows = list(following.within(source))
                 loss = loss_of(kernels, rows, source)
                 if busy and loss.ms >= MIN_LOSS * busy:
-                    yield self._loss(loss, busy)
+                    yield on_each(self._loss(loss, busy), timelines, source)
                     rows = [row for row in rows if not _in_loss(row.record, loss)]
                 least = MORE * _save(of_it) if told else 0.0
                 wider = self._behind(rows, busy or whole, least, on_cpu=not busy, trains=trains)
                 if wider is not None:
-                    yield wider
+                    yield on_each(wider, timelines, source)
                     continue
             if told:
-                yield self._finding(of_it, ms, busy)
+                yield on_each(self._finding(of_it, ms, busy), timelines, source)
 
     def _printed(self, row: Seen[PrintedProfile]) -> Iterator[Finding]:
         """Yield what share eager mode's elementwise kernels are, where nothing is generated."""

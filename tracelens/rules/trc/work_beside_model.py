@@ -18,7 +18,7 @@ from tracelens.traces.measured import Step, Window
 from tracelens.traces.own_frames import mine
 from tracelens.traces.rows import BetweenOperators, Timeline
 from tracelens.traces.runs import COMPILING, Run, runs
-from tracelens.traces.views import COMPUTING, beside, computing, stories, where_of
+from tracelens.traces.views import COMPUTING, beside, computing, on_each, stories, where_of
 from tracelens.words import length, percent, plural
 
 __all__ = ["WorkBesideModel"]
@@ -173,7 +173,9 @@ class WorkBesideModel(Rule):
                 count = len(run.all_steps) or updates
                 whole_ms = computing(timelines, source)
                 if count:
-                    yield from self._validates(whole_ms, count, list(frames.within(source)), ran)
+                    called = list(frames.within(source))
+                    for found in self._validates(whole_ms, count, called, ran):
+                        yield on_each(found, timelines, source)
             compiles = (whole.compile_ms or 0.0) > COMPILING * whole.ms
             if run.on_device or whole.launches or whole.unread or compiles:
                 continue
