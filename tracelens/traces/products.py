@@ -18,6 +18,7 @@ from tracelens.logs._trace_events import Complete
 from tracelens.traces.activity import Table, ThreadId
 from tracelens.traces.host_chains import HostChains
 from tracelens.traces.names import Name
+from tracelens.traces.needless import NeedlessProducts
 from tracelens.traces.op_work import job_of
 
 __all__ = ["Called", "Products", "Work"]
@@ -79,6 +80,8 @@ class Products:
     def __init__(self) -> None:
         #: What follows each other on the host.
         self.host = HostChains()
+        #: Products whose result is hardly used.
+        self.needless = NeedlessProducts()
         #: Of the list in hand.
         self.operators: list[tuple[Complete, Name]] = []
         self.kernels: list[tuple[Complete, Name]] = []
@@ -112,6 +115,7 @@ class Products:
     def follow(self) -> None:
         """Take in what is waiting: operators first, since they start the kernels."""
         self.host.follow(self.operators)
+        self.needless.follow()
         for event, name in self.operators:
             args = event.args
             if args is None or not isinstance(args.external, int | str) or not args.dims:

@@ -37,6 +37,7 @@ from tracelens.traces.header import read_header
 from tracelens.traces.host import Host
 from tracelens.traces.memory import Memory
 from tracelens.traces.names import OTHER_NAMES, Name, Names
+from tracelens.traces.needless import LOOKED_AT
 from tracelens.traces.op_work import has_work
 from tracelens.traces.operators import Operators, part_of
 from tracelens.traces.reader import CHUNK, TraceReader
@@ -264,11 +265,18 @@ class Reading:
             return self._follow_evaluated
         if has_work(str(record)):
             return partial(self._follow_product, name)
-        return self.operators.waiting.append
+        taker = str(record) in LOOKED_AT
+        return partial(self._follow_taker, name) if taker else self.operators.waiting.append
 
     def _follow_product(self, name: Name, event: Complete) -> None:
         self.operators.waiting.append(event)
-        self.devices.products.operators.append((event, name))
+        products = self.devices.products
+        products.operators.append((event, name))
+        products.needless.waiting.append((event, name))
+
+    def _follow_taker(self, name: Name, event: Complete) -> None:
+        self.operators.waiting.append(event)
+        self.devices.products.needless.waiting.append((event, name))
 
     def _follow_span(self, kind: Kind, name: Name, event: Complete) -> None:
         self.operators.waiting.append(event)

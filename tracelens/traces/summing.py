@@ -113,6 +113,8 @@ def _work(reading: Reading, *, on_host: bool) -> Iterator[Seen[Measured]]:
             yield _seen(sequence, reading.path, name.first, name.text)
         for name, found in products.host.attention():
             yield _seen(found, reading.path, name.first, name.text)
+    for name, needless in products.needless.found():
+        yield _seen(needless, reading.path, name.first, name.text)
     for work in products.on_host() if on_host else products.found():
         product = KernelWork(
             on_host=on_host,

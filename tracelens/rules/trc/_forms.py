@@ -292,6 +292,32 @@ REMEDIES = (
         proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.embedding.html",
     ),
     Remedy(
+        id="head",
+        text="Give the last layer the last position alone. Models of transformers take "
+        "`logits_to_keep=1`; `generate()` does so by itself.",
+        code="logits = head(hidden[:, -1:])  # hidden: what the last layer is given",
+        when="of a product over all positions only the last is taken",
+        applies=lambda data: data.form == "head",
+        proof="https://huggingface.co/docs/transformers/model_doc/llama",
+    ),
+    Remedy(
+        id="order",
+        text="Multiply from the right: the narrow matrix, or the vector, comes first.",
+        code="y = A @ (B @ v)  # for: (A @ B) @ v",
+        when="a product of matrices is multiplied with something narrow",
+        applies=lambda data: data.form == "order",
+        proof="https://docs.pytorch.org/docs/stable/generated/torch.linalg.multi_dot.html",
+    ),
+    Remedy(
+        id="diagonal",
+        text="Scale rows or columns instead: of the diagonal matrix all but one number of each "
+        "row is zero.",
+        code="y = d[:, None] * x  # for: torch.diag(d) @ x; of x @ torch.diag(d): x * d",
+        when="a matrix is multiplied with a diagonal one",
+        applies=lambda data: data.form == "diagonal",
+        proof="https://docs.pytorch.org/docs/stable/generated/torch.diag.html",
+    ),
+    Remedy(
         id="checkpoint",
         text="Where memory allows, checkpoint fewer layers: every second one, or the largest.",
         code="x = checkpoint(block, x, use_reentrant=False) if at % 2 else block(x)",

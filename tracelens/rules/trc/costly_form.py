@@ -21,9 +21,11 @@ from tracelens.rules.trc._forms import (
     one_hot_products,
 )
 from tracelens.rules.trc._lines import holding, told
+from tracelens.rules.trc._needless import NEEDLESS, Saved, saved_by
 from tracelens.rules.trc._on_device import Launched, launched
 from tracelens.traces.form_rows import LaunchedIn
 from tracelens.traces.measured import KernelWork, SelfTime, Step, TraceHeader, Window
+from tracelens.traces.needless import Needless
 from tracelens.traces.rows import KernelTime, Timeline
 from tracelens.traces.runs import COMPILING, Run, runs
 from tracelens.traces.span_rows import Recomputed
@@ -71,7 +73,9 @@ class CostlyForm(Rule):
 
         {"ph": "X", "cat": "cpu_op", "name": "aten::_linalg_svd", "ts": 100.0, "dur": 41000.0, "pid": 1, "tid": 1}
 
-    Products with one-hot matrices, and those of whole numbers, are known by their shapes and types.
+    Products with one-hot matrices, and those of whole numbers, are known by their shapes and types;
+    scores of all positions of which the last is taken, products that are multiplied with a vector and
+    those with diagonal matrices by what comes right before and after them.
 
     ## When it is harmless
     Where all of the result is needed: every place of a sorted list, the inverse itself; and where
@@ -111,6 +115,7 @@ class CostlyForm(Rule):
         kernels: Table[KernelTime],
         inside: Table[LaunchedIn],
         headers: Table[TraceHeader],
+        needless: Table[Needless],
     ) -> Iterator[Finding]:
         """Yield one finding per form that takes much of a trace of the CPU, or of a GPU."""
         for view in views(windows, steps, timelines):
@@ -122,6 +127,7 @@ class CostlyForm(Rule):
                 amd = _of_amd(headers, view.source)
                 told_of = self._launched(view, each, shown, took, amd=amd)
                 yield on_each(told_of, timelines, view.source)
+        yield from self._by_place(windows, timelines, needless, works, nodes)
         for run in runs(windows, steps):
             whole, source = run.window.record, run.window.first.input
             compiles = (whole.compile_ms or 0.0) > COMPILING * whole.ms
@@ -235,6 +241,44 @@ class CostlyForm(Rule):
             count=n,
             evidence=[most.quote(f"{most.record.shape}, {length(most.record.ms)} in all")],
             cost=_cost(ms, whole),
+            advice=self.advise(data),
+            data=data,
+        )
+
+    def _by_place(
+        self,
+        windows: Table[Window],
+        timelines: Table[Timeline],
+        needless: Table[Needless],
+        works: Table[KernelWork],
+        nodes: Table[BackwardNode],
+    ) -> Iterator[Finding]:
+        """Yield products that have a cheaper form, of programs that are not trained."""
+        for window in windows:
+            source = window.first.input
+            if any(not row.record.evaluated for row in nodes.within(source)):
+                continue
+            on_host = not window.record.kernels
+            whole = window.record.ms if on_host else computing(timelines, source)
+            of = "the trace" if on_host else COMPUTING
+            for each in saved_by(needless.within(source), works.within(source), on_host=on_host):
+                if each.ms >= max(MIN_MS * on_host, MIN_SHARE * whole) > 0:
+                    yield on_each(self._needless(each, whole, of), timelines, source)
+
+    def _needless(self, each: Saved, whole: float, of: str) -> Finding:
+        """Tell of products that have a cheaper form, by what comes before and after them."""
+        share, said = min(1.0, each.ms / whole), NEEDLESS[each.form]
+        data = Costly(form=each.form, operator=each.work.record.what, ms=each.ms, of_ms=whole)
+        return self.finding(
+            each.form,
+            title=f"{said.what} takes {percent(min(1.0, each.took / whole))} of {of}",
+            message=f"`{each.work.record.what}` of {each.work.record.shape}: "
+            f"{plural(each.n, 'call')}, {length(each.took)} of {length(whole)}. "
+            f"{said.why}",
+            confidence=Confidence.MEDIUM,
+            count=each.n,
+            evidence=[each.work.quote(f"{each.work.record.shape}, {length(each.took)} in all")],
+            cost=Cost(ms=min(whole, each.ms), share=share, basis="upper_bound", of=of),
             advice=self.advise(data),
             data=data,
         )

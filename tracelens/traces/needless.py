@@ -1,0 +1,287 @@
+"""Products whose form costs more than what is wanted of them, by what comes before and after.
+
+Operators of one thread follow each other: what a product takes, and what takes its result, is
+known by shapes and places alone. Three forms are told: scores of all positions, of which only the
+last is taken; a vector that is multiplied with a product of matrices; and a diagonal matrix.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from tracelens.logs._trace_events import Complete
+from tracelens.traces.activity import ThreadId
+from tracelens.traces.measured import Measured
+from tracelens.traces.names import Name
+
+__all__ = ["LOOKED_AT", "Needless", "NeedlessProducts"]
+
+#: Operators that are looked at besides those whose work is known.
+LOOKED_AT = frozenset(
+    f"aten::{name}"
+    for name in (
+        *("linear", "select", "slice", "diag_embed", "mv", "argmax", "topk", "sort", "gather"),
+        *("index", "index_select", "multinomial", "max", "argsort", "logsumexp"),
+    )
+)
+#: Operators of two matrices without a bias -> where these stand among the inputs.
+_PRODUCTS = {"aten::mm": (0, 1), "aten::bmm": (0, 1), "aten::mv": (0, 1)}
+_BIASED = {"aten::addmm": (1, 2)}
+#: How much less the other order must compute.
+CHEAPER = 3
+MAX_THREADS = 1_024
+MAX_FORMS = 200
+#: What may come between a product and what takes its result: it is the same, in another type.
+_SAME = frozenset({"aten::copy_"})
+_ADDED = frozenset({"aten::add", "aten::add_", "aten::sub", "aten::sub_"})
+
+
+class Needless(Measured):
+    """Products of one shape in a form that has a cheaper one."""
+
+    #: ``head``, ``order`` or ``diagonal``.
+    form: str
+    #: The operator and its shape, as ``ops`` has them.
+    what: str
+    shape: str
+    count: int
+    #: Part of what they take that the cheaper form saves.
+    saves: float
+    #: Whether shapes tell that one takes the other's result; else it may be another of its size.
+    sure: bool = True
+
+
+@dataclass(slots=True)
+class _Product:
+    """The last product of a thread, and what it is by now."""
+
+    name: Name
+    what: str
+    batch: int
+    rows: int
+    inner: int
+    columns: int
+    #: Whether a module called it, with weights.
+    weighs: bool
+    #: The last position is all that was taken so far, of so many.
+    of: int = 0
+    #: Its left or right side may be the diagonal matrix made right before it.
+    diagonal: bool = False
+    fresh: bool = True
+
+    @property
+    def shape(self) -> str:
+        """As the table of operators has it."""
+        many = f"{self.batch}x " if self.batch else ""
+        return f"{many}{self.rows}x{self.inner} by {self.inner}x{self.columns}"
+
+
+@dataclass(slots=True)
+class _Thread:
+    end: float = 0.0
+    linear_end: float = 0.0
+    last: _Product | None = None
+    #: Side of the diagonal matrix that was made last, if nothing came after it.
+    side: int = 0
+
+
+@dataclass(slots=True)
+class _Sum:
+    name: Name
+    count: int = 0
+    saves: float = 0.0
+
+
+@dataclass
+class NeedlessProducts:
+    """Those of one trace."""
+
+    waiting: list[tuple[Complete, Name]] = field(default_factory=list)
+    _threads: dict[ThreadId, _Thread] = field(default_factory=dict)
+    _sums: dict[tuple[str, str, str, bool], _Sum] = field(default_factory=dict)
+
+    def follow(self) -> None:
+        """Take in what is waiting, in order of time on each thread."""
+        for event, name in self.waiting:
+            key = event.pid, event.tid
+            thread = self._threads.get(key)
+            if thread is None:
+                if len(self._threads) >= MAX_THREADS:
+                    continue
+                thread = self._threads[key] = _Thread()
+            if event.name == "aten::linear":
+                thread.linear_end = event.ts + event.dur
+            elif event.ts >= thread.end:
+                thread.end = event.ts + event.dur
+                self._next(thread, event, name)
+        self.waiting.clear()
+
+    def found(self) -> Iterator[tuple[Name, Needless]]:
+        """Yield the forms, with the first product of each."""
+        for thread in self._threads.values():
+            self._let_go(thread)
+        for (form, what, shape, sure), each in self._sums.items():
+            row = Needless(
+                form=form,
+                what=what,
+                shape=shape,
+                count=each.count,
+                saves=round(each.saves, 6),
+                sure=sure,
+            )
+            yield each.name, row
+
+    def _next(self, thread: _Thread, event: Complete, name: Name) -> None:
+        sides = (_PRODUCTS | _BIASED).get(event.name)
+        takes = event.name in {"aten::select", "aten::slice"}
+        if not (sides or takes or thread.last or event.name == "aten::diag_embed"):
+            return
+        shapes = _decoded(event.args.dims if event.args is not None else b"")
+        if sides:
+            self._multiply(thread, event, name, shapes, sides)
+        elif event.name == "aten::diag_embed":
+            self._let_go(thread)
+            thread.side = _number(shapes, 0, -1)
+        else:
+            thread.side = 0
+            if thread.last is not None:
+                self._take(thread, thread.last, event, shapes)
+
+    def _multiply(
+        self, thread: _Thread, event: Complete, name: Name, shapes: Any, sides: tuple[int, int]
+    ) -> None:
+        product = _product(event, name, shapes, sides, weighs=event.ts < thread.linear_end)
+        side, thread.side = thread.side, 0
+        last = thread.last
+        if product is None:
+            self._let_go(thread)
+            return
+        plain = event.name in _PRODUCTS and not product.weighs
+        if last is not None and last.fresh and plain and not last.weighs:
+            self._order(last, product)
+        self._let_go(thread)
+        square = (product.rows, product.inner), (product.inner, product.columns)
+        product.diagonal = plain and side > 1 and (side, side) in square
+        thread.last = product
+
+    def _order(self, first: _Product, then: _Product) -> None:
+        """Keep a product that is multiplied, right after it, with something narrow."""
+        if first.what in _BIASED or first.diagonal:
+            return
+        if (first.batch, first.rows, first.columns) != (then.batch, then.rows, then.inner):
+            return
+        rows, inner, between, narrow = first.rows, first.inner, first.columns, then.columns
+        now = rows * inner * between + rows * between * narrow
+        other = inner * between * narrow + rows * inner * narrow
+        if CHEAPER * other > now:
+            return
+        sure = between != inner  # else the second may take what the first took
+        if sure or narrow == 1:
+            self._keep("order", first, 1 - other / now, sure=sure)
+
+    def _take(self, thread: _Thread, last: _Product, event: Complete, shapes: Any) -> None:
+        """See what is done with the result of a product: its last position is taken, or more."""
+        last.fresh = False
+        shape = shapes[0] if isinstance(shapes, list) and shapes else []
+        if last.diagonal and event.name in _ADDED:  # a diagonal is added, not multiplied with
+            last.diagonal = False
+        if not _is_result(shape, last):
+            if not (last.of or last.diagonal):
+                thread.last = None
+            return
+        if event.name in _SAME:
+            return
+        position = _position(event, shape)
+        if position is None:
+            return
+        if position == (-1, -1) or (last.of and position[0] >= 0):
+            thread.last = None if not last.diagonal else last
+            last.of = 0
+        elif position[0] >= 0:
+            last.of = position[1]
+
+    def _let_go(self, thread: _Thread) -> None:
+        """Keep the last product of a thread, if it is one of these; nothing else takes it."""
+        last, thread.last = thread.last, None
+        if last is not None and last.of > 1:
+            self._keep("head", last, 1 - 1 / last.of)
+        if last is not None and last.diagonal:
+            self._keep("diagonal", last, 1.0)
+
+    def _keep(self, form: str, product: _Product, saves: float, *, sure: bool = True) -> None:
+        key = form, product.what, product.shape, sure
+        if key not in self._sums and len(self._sums) >= MAX_FORMS:
+            return
+        each = self._sums.setdefault(key, _Sum(product.name))
+        each.count += 1
+        each.saves = saves
+
+
+def _decoded(text: bytes | None) -> Any:
+    try:
+        return msgspec.json.decode(text) if text else None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _number(shapes: Any, at: int, side: int) -> int:
+    try:
+        found = shapes[at][side]
+    except (TypeError, IndexError, KeyError):
+        return 0
+    return found if isinstance(found, int) else 0
+
+
+def _product(
+    event: Complete, name: Name, shapes: Any, sides: tuple[int, int], *, weighs: bool
+) -> _Product | None:
+    try:
+        left, right = (shapes[at] for at in sides)
+        *batch, rows, inner = left
+        columns = right[-1] if len(right) > 1 else 1
+        numbers = (*batch, rows, inner, columns)
+    except (TypeError, IndexError, ValueError):
+        return None
+    if not all(isinstance(number, int) and number > 0 for number in numbers):
+        return None
+    return _Product(
+        name, event.name, math.prod(batch) if batch else 0, rows, inner, columns, weighs
+    )
+
+
+def _is_result(shape: Any, product: _Product) -> bool:
+    """Tell whether a tensor has the size of what a product gives, and its rows."""
+    if not isinstance(shape, list) or not all(isinstance(side, int) for side in shape):
+        return False
+    size = max(1, product.batch) * product.rows * product.columns
+    return bool(shape) and shape[-1] == product.columns and math.prod(shape) == size
+
+
+def _position(event: Complete, shape: list[int]) -> tuple[int, int] | None:
+    """Return which dimension's last position is taken, and of how many; -1 for anything else.
+
+    None for a slice that takes all.
+    """
+    if event.name not in {"aten::select", "aten::slice"} or len(shape) < 2:
+        return -1, -1
+    values = _decoded(event.args.values if event.args is not None else b"")
+    try:
+        numbers = [int(value) for value in values[1:] if value not in ("", "None")]
+    except (TypeError, ValueError):
+        return -1, -1
+    if not numbers:
+        return -1, -1
+    dim, *places = numbers
+    dim = dim + len(shape) if dim < 0 else dim
+    if not 0 <= dim < len(shape) or not places:
+        return -1, -1
+    sides, start = shape[dim], places[0]
+    if event.name == "aten::slice" and start in (0, -sides) and places[1:2] and places[1] >= sides:
+        return None
+    last = start in (-1, sides - 1)
+    return (dim, sides) if last and dim == len(shape) - 2 else (-1, -1)
