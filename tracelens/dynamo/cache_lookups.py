@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -79,15 +81,17 @@ def successive(
     other; where a rank has such, nothing is compared.
     """
     made = {row.record.key: row for row in details if _is_wanted(row.record.cache)}
-    begins = [(place.input, place.line) for place, _ in threads.events()]
+    begins = [(place.input, place.line) for place, _ in threads.events()]  # in order
+    asked: Counter[tuple[str, str, str, int, str]] = Counter()
     ranks: dict[str, dict[tuple[str, str, int], list[Lookup]]] = {}
     for place, seen in events.events():
         if not _is_wanted(seen.record.cache):
             continue
-        number = sum(1 for name, line in begins if name == place.input and line < place.line)
+        number = bisect_left(begins, (place.input, place.line))
         rank, process = ("", place.writer) if place.writer.isdecimal() else (place.writer, "")
         start = ranks.setdefault(rank, {}).setdefault((place.input, process, number), [])
-        order = sum(lookup.graph[0] == place.frame for lookup in start)
+        question = (rank, place.input, process, number, place.frame)
+        order, asked[question] = asked[question], asked[question] + 1
         start.append(Lookup(place, seen, (place.frame, order), made.get(seen.record.key)))
     for groups in ranks.values():
         pairs = list(pairwise(sorted(groups.values(), key=_first)))

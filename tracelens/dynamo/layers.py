@@ -74,8 +74,12 @@ def serves_layers(
     definition: tuple[str, str, int], index: int | None, layers: Table[LayerShapes]
 ) -> bool:
     """Tell whether a size of an argument is that of a layer: any but the first, the batch."""
-    is_known = any(row.record.definition == definition for row in layers)
+    is_known = definition in layers.by(_definition)
     return is_known and index is not None and index > 0
+
+
+def _definition(record: LayerShapes) -> tuple[str, str, int]:
+    return record.definition
 
 
 def _names_one(record: Recompile) -> bool:

@@ -216,13 +216,19 @@ def limit_of(
         last: The highest number of an entry in the log. One beyond the limit says that the program
             has raised it, to what is not known: 0.
     """
-    limit, hit = DEFAULT_LIMIT, False
-    for _, seen in limits.events() if limits is not None else ():
+    limit, given_up = (DEFAULT_LIMIT, frozenset()) if limits is None else limits.derived(_limits)
+    return (limit if last <= limit else 0), definition in given_up
+
+
+def _limits(limits: Table[RecompileLimit]) -> tuple[int, frozenset[tuple[str, str, int]]]:
+    """Return the limit that the log named last, and the functions that Dynamo gave up on."""
+    limit, given_up = DEFAULT_LIMIT, set()
+    for _, seen in limits.events():
         record = seen.record
         if not record.is_accumulated:
             limit = record.limit
-        hit = hit or (record.function, record.file, record.line) == definition
-    return (limit if last <= limit else 0), hit
+        given_up.add((record.function, record.file, record.line))
+    return limit, frozenset(given_up)
 
 
 def _changes(
@@ -231,27 +237,39 @@ def _changes(
     """Yield the recompiles that follow each other for one reason in one function after another."""
     steps = [(history, step) for history in found for step in history.steps]
     steps.sort(key=lambda item: (item[1].place.input, item[1].place.line))
-    current: dict[tuple[str, str], list[tuple[History, Step]]] = {}
+    current: dict[tuple[str, str], _Change] = {}
     for history, step in steps:
         subject = "" if by_function else about(step)
         writer = step.place.process
         change = current.get(writer)
         is_ours = owner(step).code == code
-        if change and not (is_ours and _goes_on(change, history, subject)):
-            yield current.pop(writer)
+        if change is not None and not (is_ours and change.goes_on(history, subject)):
+            yield current.pop(writer).steps
         if is_ours:
-            current.setdefault(writer, []).append((history, step))
-    yield from current.values()
+            current.setdefault(writer, _Change()).add(history, step)
+    yield from (change.steps for change in current.values())
 
 
-def _goes_on(change: list[tuple[History, Step]], history: History, subject: str) -> bool:
-    """Whether a recompile of ``history`` is part of a change, which comes before it."""
-    own = [about(step) for held, step in change if held is history]
-    return subject in own or (not subject and bool(own)) or _is_new(change, history)
+class _Change:
+    """Recompiles that follow each other, and what they are of: a change may have thousands."""
 
+    def __init__(self) -> None:
+        self.steps: list[tuple[History, Step]] = []
+        #: What the guards of each history were about; histories live as long as this does.
+        self._about: dict[int, set[str]] = {}
+        self._frames: set[str] = set()
 
-def _is_new(change: list[tuple[History, Step]], history: History) -> bool:
-    return all(held.frame != history.frame for held, _ in change)
+    def add(self, history: History, step: Step) -> None:
+        """Take the next recompile."""
+        self.steps.append((history, step))
+        self._about.setdefault(id(history), set()).add(about(step))
+        self._frames.add(history.frame)
+
+    def goes_on(self, history: History, subject: str) -> bool:
+        """Whether a recompile of ``history`` is part of this change, which comes before it."""
+        own = self._about.get(id(history))
+        is_known = own is not None and (not subject or subject in own)
+        return is_known or history.frame not in self._frames
 
 
 def about(step: Step) -> str:

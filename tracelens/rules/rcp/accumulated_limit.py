@@ -118,7 +118,7 @@ class AccumulatedLimit(Rule):
             if not limit.is_accumulated or key in seen_before:
                 continue
             seen_before.add(key)
-            top = _most_compiled(recompiles)
+            top = recompiles.derived(_most_compiled)
             data = LimitData(
                 function=limit.function,
                 file=limit.file,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -175,9 +176,13 @@ torch._dynamo hit config.recompile_limit (8)
                 groups.setdefault(key, []).append((place, seen))
         _join_nameless(groups)
         fatal = _fatal_among([place for place, _ in limits.events()], failures)
+        fullest: dict[tuple[str, str, int], History] = {}
+        for own in found:
+            held = fullest.setdefault(own.definition, own)
+            if len(own.steps) > len(held.steps):
+                fullest[own.definition] = own
         for definition, hits in groups.items():
-            own = [history for history in found if history.definition == definition]
-            history = max(own, key=lambda h: len(h.steps), default=None)
+            history = fullest.get(definition)
             yield self._finding(
                 hits, history, frames, trees, fatal=any(place in fatal for place, _ in hits)
             )
@@ -249,11 +254,16 @@ def _join_nameless(
 def _fatal_among(places: Sequence[Place], failures: Table[Failure]) -> set[Place]:
     """Return those of ``places`` after which torch raised an exception instead of going on."""
     found = set()
+    ordered = sorted(places, key=_by_line)
     for at, seen in failures.events():
         if seen.record.is_limit:
-            before = [p for p in places if p.input == at.input and p.line < at.line]
-            found.update(sorted(before, key=lambda place: place.line)[-1:])
+            before = bisect_left(ordered, (at.input, at.line), key=_by_line)
+            found.update(one for one in ordered[:before][-1:] if one.input == at.input)
     return found
+
+
+def _by_line(place: Place) -> tuple[str, int]:
+    return place.input, place.line
 
 
 def _causes(limit: RecompileLimit, history: History | None) -> list[_Ranked]:
