@@ -31,6 +31,8 @@ class OpenRecords:
         self._name = name
         self._evidence = evidence
         self.open: dict[Writer, Open] = {}
+        #: The ranks among them whose process is not known.
+        self.nameless: set[str] = set()
         #: Without the start of the file: each writer's first record, which may go on from before,
         #: and those behind it that may go on with it.
         self._heads: dict[Writer, list[Open]] | None = None if from_start else {}
@@ -97,6 +99,8 @@ class OpenRecords:
     def close(self, key: Writer) -> None:
         """Hand over the record of one writer, or keep it until it is known what stands before."""
         record = self.open.pop(key)
+        if not key[1]:
+            self.nameless.discard(key[0])
         if self._heads is not None and key not in self._settled:
             if key in self._heads or len(self._heads) < MAX_WRITERS:
                 self._heads.setdefault(key, []).append(record)
@@ -106,6 +110,7 @@ class OpenRecords:
 
     def finish(self) -> None:
         """Hand over all that is open."""
+        self.nameless.clear()
         for key in list(self.open):
             hand_over(self.open.pop(key), self._name, self.kinds, self._evidence)
 
@@ -128,7 +133,7 @@ class OpenRecords:
             self._settled.add(key)
         if last is not None:
             last.shift(shift)
-            self.open[key] = last
+            self._keep(key, last)
 
     def _resume(self, key: Writer, first: Open, shift: int) -> None:
         held = self.open.get(key)
@@ -144,11 +149,16 @@ class OpenRecords:
 
     def _begin(self, key: Writer, record: Open) -> None:
         """Keep a new record of a writer; without the start of the file, see what it settles."""
-        self.open[key] = record
+        self._keep(key, record)
         if self._heads and key in self._heads:
             before = self._heads[key][-1].prefix
             if not self._begun_by(before) or not record.is_of_place(before):
                 self._settled.add(key)
+
+    def _keep(self, key: Writer, record: Open) -> None:
+        self.open[key] = record
+        if not key[1]:
+            self.nameless.add(key[0])
 
     def _joins(self, key: Writer, held: Open, prefix: bytes, text: bytes) -> bool:
         """Tell whether a line goes on with ``held``, be it under another clock."""

@@ -171,7 +171,7 @@ class Segmenter:
         return (
             not (self._blocks or self._partial)
             and (self._from_start or "" in self._led)
-            and all(pid for _, pid in self._records.open)
+            and not self._records.nameless
         )
 
     def _cut(self) -> None:
