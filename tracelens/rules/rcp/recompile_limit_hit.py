@@ -253,7 +253,7 @@ def _join_nameless(
 
 def _fatal_among(places: Sequence[Place], failures: Table[Failure]) -> set[Place]:
     """Return those of ``places`` after which torch raised an exception instead of going on."""
-    found = set()
+    found: set[Place] = set()
     ordered = sorted(places, key=_by_line)
     for at, seen in failures.events():
         if seen.record.is_limit:
