@@ -98,3 +98,15 @@ def test_a_bound_counts_half_beside_an_estimate(bound: float, first: str) -> Non
     most = Cost(ms=bound, basis="upper_bound")
     limited = _cost("TRC012", bound).model_copy(update={"cost": most})
     assert _codes(limited, _cost("TRC033", 92.0))[0] == first
+
+
+@pytest.mark.parametrize(
+    ("ms", "first"), [(0.58, "GBR019"), (0.9, "GBR019"), (1.1, "ONE003"), (12.0, "ONE003")]
+)
+def test_less_than_a_millisecond_in_all_comes_after_a_break(ms: float, first: str) -> None:
+    assert _codes(_cost("ONE003", ms), _cost("GBR019", None))[0] == first
+    assert _codes(_cost("ONE003", ms), _cost("IND004", None))[0] == "ONE003"
+
+
+def test_a_count_of_guards_comes_after_what_names_a_cause() -> None:
+    assert _codes(_finding("GRD002", 9), _finding("RCP003"))[0] == "RCP003"

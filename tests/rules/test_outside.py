@@ -37,7 +37,7 @@ FROM_OUTSIDE = {
     # what it is called with
     "array-dtype", "cast", "clone", "mark-dynamic", "one-form", "one-layout", "one-mode",
     "one-rank", "one-state", "pad", "pad-few", "pad-to-multiple", "pass-argument", "pass-tensor",
-    "same-attributes",
+    "same-attributes", "python-numbers",
     "same-flag", "same-keys", "same-object", "same-tensor", "stack", "two-entries",
     "unbacked", "nothing", "default-dynamic", "set-config", "tensor-lr",
     # settings, versions, and who else can do something

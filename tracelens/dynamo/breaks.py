@@ -62,6 +62,8 @@ class BreakSite(msgspec.Struct):
     alone: bool = False
     #: The modules that the function at :attr:`top` calls, such as ``encoder`` or ``layers.0``.
     parts: tuple[str, ...] = ()
+    #: The attribute that the line reads a NumPy number from, as ``self.hop_length``.
+    held_by_numpy: str = ""
 
     @property
     def record(self) -> GraphBreak:

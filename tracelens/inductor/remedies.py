@@ -89,7 +89,12 @@ def _rank(rank: int) -> Any:
 def _freezing(data: InRun) -> str:
     text = "If the model is only used for inference, and its weights no longer change, freeze it: "
     text += "they are packed once."
-    return text if data.uses_inductor else f"{text} Inductor alone does that, the default backend."
+    if data.uses_inductor:
+        return text
+    return (
+        "The log does not say which backend compiles. Only where `torch.compile` is called without "
+        f"`backend=`, so that it is Inductor: {text[0].lower()}{text[1:]}"
+    )
 
 
 _FREEZE = Remedy(

@@ -16,15 +16,18 @@ if TYPE_CHECKING:
 
 __all__ = ["order"]
 
-#: What tells of the run as a whole: how long compiling took in all, how many breaks there are; then
-#: what tells of the log.
-_OF_THE_WHOLE = {"CMP001": 1, "GBR012": 1, "LOG": 2}
+#: What tells of the run as a whole: how long compiling took in all, how many breaks there are; or
+#: counts what costs no time that the log tells, as guards; then what tells of the log.
+_OF_THE_WHOLE = {"CMP001": 1, "GBR012": 1, "GRD002": 1, "LOG": 2}
 #: Families whose cost is compiling or tuning, or waiting for it: the same in a longer run.
 _PAID_ONCE = frozenset({"CMP", "DST", "DYN", "GBR", "RCP", "TUN"})
 #: Rules of other families about the same: what a trace shows of compiling, and of its start.
 _SEEN_ONCE = frozenset({"TRC003", "TRC023", "TRC029"})
 #: How many times as long as its recording the run is that matters.
 _LONGER = 100.0
+#: What a graph break costs at least, as weighed: some tens of microseconds in each step, of which
+#: no log of the compiler tells. A cost of less than a millisecond in all of a recording is less.
+_OF_A_BREAK = 100.0
 #: What a bound is worth beside an estimate: it is the most that there can be.
 _OF_A_BOUND = 0.5
 
@@ -57,6 +60,8 @@ def _weight(finding: Finding) -> float:
     ms = (finding.cost.ms or 0.0) if finding.cost else 0.0
     if finding.cost and finding.cost.basis == "upper_bound":
         ms *= _OF_A_BOUND
+    if finding.code.startswith("GBR"):
+        return max(ms, _OF_A_BREAK)
     once = finding.code[:3] in _PAID_ONCE or finding.code in _SEEN_ONCE
     return ms if once else ms * _LONGER
 

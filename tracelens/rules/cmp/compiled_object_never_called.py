@@ -86,7 +86,9 @@ class CompiledObjectNeverCalled(Rule):
             "in-place",
             lambda data: (
                 f"Compile the `forward` of the `{data.name}` in place: a wrapper that goes on "
-                "calling the module it was given, or its `forward`, then runs compiled code."
+                "calling the module it was given, or its `forward`, then runs compiled code. "
+                "Copy or pickle it before: the `forward` of a `copy.deepcopy` goes on with the "
+                "weights of this object, and `pickle` raises. `state_dict()` stays as it was."
             ),
             when="a module, not of torch's own, whose compiled form is not called",
             applies=lambda data: data.is_module and not data.calls and not data.is_torchs,

@@ -54,6 +54,8 @@ class BreakData(FindingData):
     alone: bool = False
     #: Modules that the compiled module's own ``forward`` calls, where the line is in that.
     parts: tuple[str, ...] = ()
+    #: An attribute in the line that holds a NumPy number, which Dynamo traces as a tensor.
+    held_by_numpy: str = ""
     #: The step of an optimizer leads there.
     in_optimizer: bool = False
     #: Whether a module is called on the way there; true where the way is not known.
@@ -102,6 +104,7 @@ def break_data(site: BreakSite, name: str = "") -> BreakData:
         beside=site.beside,
         alone=site.alone,
         parts=site.parts,
+        held_by_numpy=site.held_by_numpy,
         in_optimizer=site.in_optimizer,
         in_module=site.in_module,
         direct=site.direct,

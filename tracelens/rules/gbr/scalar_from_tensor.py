@@ -55,6 +55,11 @@ def _draws(data: BreakData) -> bool:
     return _is_drawn(data.name, data.code)
 
 
+def _of_numpy(data: BreakData) -> bool:
+    """Whether the number is read from an attribute that holds one of NumPy's."""
+    return bool(data.held_by_numpy) and _reads_all(data) and not _is_fake(data)
+
+
 def _is_drawn(name: str, code: str) -> bool:
     reads = name.startswith(_READ) and not _READS.search(code)
     return reads and _DRAWS.search(code) is not None
@@ -168,6 +173,34 @@ class ScalarFromTensor(SiteRule):
             basis="tested",
             proof="tests/advice/GBR001/unknown-size.py",
         ),
+        Remedy(
+            "python-number",
+            lambda data: (
+                f"`{data.held_by_numpy}` is a NumPy number (of `np.prod`, `np.ceil` ...), which "
+                "Dynamo traces as a tensor. Make it a number of Python where it is set."
+            ),
+            when="an attribute that holds a NumPy number, in code of your own",
+            applies=lambda data: _of_numpy(data) and own(data),
+            code=lambda data: f"{data.held_by_numpy} = {data.held_by_numpy}.item()",
+            basis="tested",
+            proof="tests/advice/GBR001/python-number.py",
+        ),
+        Remedy(
+            "python-numbers",
+            lambda data: (
+                f"`{data.held_by_numpy}` is a NumPy number, which Dynamo traces as a tensor. Make "
+                "all such attributes numbers of Python, once, before the first compiled call."
+            ),
+            when="an attribute that holds a NumPy number, in a package",
+            applies=lambda data: _of_numpy(data) and bool(data.package),
+            code="import numpy\n"
+            "for part in model.modules():\n"
+            "    for name, value in list(vars(part).items()):\n"
+            "        if isinstance(value, numpy.generic):\n"
+            "            setattr(part, name, value.item())",
+            basis="tested",
+            proof="tests/advice/GBR001/python-numbers.py",
+        ),
         REPORT_IN_EAGER,
         Remedy(
             "keep-tensor",
@@ -254,7 +287,7 @@ class ScalarFromTensor(SiteRule):
             applies=lambda data: (
                 not data.package
                 and _reads_all(data)
-                and not (_is_fake(data) or _draws(data))
+                and not (_is_fake(data) or _draws(data) or data.held_by_numpy)
                 and not _is_called_loop(data)
             ),
             basis="tested",
