@@ -8,7 +8,7 @@ in pieces: that is one change, and one finding.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import msgspec
 
@@ -185,7 +185,7 @@ def groups(
         by_function: Whether the values that changed in one function belong together.
     """
     by_identity: dict[tuple[object, ...], Group] = {}
-    for change in _changes(code, histories(recompiles), by_function=by_function):
+    for change in _changes(code, recompiles, by_function=by_function):
         history, step = change[0]
         key = (*history.definition, "" if by_function else about(step))
         group = by_identity.setdefault(key, Group(owner(step)))
@@ -232,22 +232,30 @@ def _limits(limits: Table[RecompileLimit]) -> tuple[int, frozenset[tuple[str, st
 
 
 def _changes(
-    code: str, found: Iterable[History], *, by_function: bool
+    code: str, recompiles: Table[Recompile], *, by_function: bool
 ) -> Iterator[list[tuple[History, Step]]]:
     """Yield the recompiles that follow each other for one reason in one function after another."""
-    steps = [(history, step) for history in found for step in history.steps]
-    steps.sort(key=lambda item: (item[1].place.input, item[1].place.line))
     current: dict[tuple[str, str], _Change] = {}
-    for history, step in steps:
-        subject = "" if by_function else about(step)
+    for history, step, whose, what in recompiles.derived(_in_order):
+        subject = "" if by_function else what
         writer = step.place.process
         change = current.get(writer)
-        is_ours = owner(step).code == code
+        is_ours = whose == code
         if change is not None and not (is_ours and change.goes_on(history, subject)):
             yield current.pop(writer).steps
         if is_ours:
             current.setdefault(writer, _Change()).add(history, step)
     yield from (change.steps for change in current.values())
+
+
+def _in_order(recompiles: Table[Recompile]) -> list[tuple[History, Step, str, str]]:
+    """Return all steps as the log has them, each with the rule that tells it, and what about.
+
+    Each rule of the family asks for them.
+    """
+    steps = [(history, step) for history in histories(recompiles) for step in history.steps]
+    steps.sort(key=lambda item: (item[1].place.input, item[1].place.line))
+    return [(history, step, owner(step).code, about(step)) for history, step in steps]
 
 
 class _Change:
