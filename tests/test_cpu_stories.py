@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tracelens import analyze
 from tracelens.report import Finding
 
@@ -38,3 +40,14 @@ def test_a_frozen_model_in_bfloat16_has_neither() -> None:
 def test_a_refusal_belongs_to_what_runs_instead() -> None:
     found = told("ONE020-deferred-to-nobody/fires-float16-convolution.log")
     assert found["ONE020"].explained_by == found["ONE001"].id
+
+
+@pytest.mark.parametrize(
+    ("log", "first"), [("fires-two-linears", "bfloat16"), ("fires-unknown-cpu", "float32")]
+)
+def test_bfloat16_is_advised_where_the_cpu_is_known_to_have_it(log: str, first: str) -> None:
+    """Where it has neither type, bfloat16 is as slow as float16, or slower."""
+    found = told(f"ONE023-float16-outside-onednn/{log}.log")
+    assert found["ONE023"].advice[0].id == first
+    for code in found.keys() & {"IND002", "IND004"}:
+        assert first in {one.id for one in found[code].advice}

@@ -19,6 +19,7 @@ __all__ = [
     "channels_last_3d",
     "channels_last_within",
     "compile_frozen",
+    "float32",
     "freeze",
     "is_given",
     "lacks_float16",
@@ -153,11 +154,23 @@ _CHANNELS_LAST_WITHIN = Remedy(
 _BFLOAT16 = Remedy(
     id="bfloat16",
     text="Use bfloat16: without float16 instructions it is many times faster.",
-    when="float16 on a CPU with bfloat16 and without float16, or unknown which",
-    applies=lambda data: (
-        lacks_float16(data) and (data.native_types is None or "bf16" in data.native_types)
-    ),
+    when="float16 on a CPU that is known to have bfloat16 and not float16",
+    applies=lambda data: lacks_float16(data) and "bf16" in (data.native_types or ()),
     code="model = model.to(torch.bfloat16)\nx = x.to(torch.bfloat16)  # data, not ids",
+    proof="https://uxlfoundation.github.io/oneDNN/dev_guide_data_types.html",
+)
+#: Without either type, bfloat16 is computed by the same plain loops: measured, it was slower yet.
+_FLOAT32 = Remedy(
+    id="float32",
+    text=lambda data: (
+        "Use float32: this CPU multiplies neither float16 nor bfloat16."
+        if data.native_types is not None
+        else "Use float32: nothing in the log says that this CPU multiplies float16. Where it has "
+        "bfloat16 (`lscpu | grep -E 'avx512_bf16|amx_bf16'` prints something), that is faster yet."
+    ),
+    when="float16 on a CPU that is not known to have float16 or bfloat16",
+    applies=lambda data: lacks_float16(data) and "bf16" not in (data.native_types or ()),
+    code="model = model.float()\nx = x.float()",
     proof="https://uxlfoundation.github.io/oneDNN/dev_guide_data_types.html",
 )
 
@@ -190,6 +203,11 @@ def channels_last_3d(tested: str = "", **changes: Any) -> Remedy:
 def bfloat16(tested: str = "", **changes: Any) -> Remedy:
     """Return the remedy that takes bfloat16 for float16."""
     return _shown(_BFLOAT16, tested, changes)
+
+
+def float32(tested: str = "", **changes: Any) -> Remedy:
+    """Return the remedy that takes float32 for float16."""
+    return _shown(_FLOAT32, tested, changes)
 
 
 def _shown(remedy: Remedy, tested: str, changes: dict[str, Any]) -> Remedy:

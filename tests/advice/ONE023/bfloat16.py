@@ -2,7 +2,11 @@
 # logs: output_code
 # results: differ: other data types
 
+import subprocess
+
 import torch
+
+subprocess.run(["lscpu"], check=False)
 
 torch.manual_seed(0)
 model = torch.nn.Linear(256, 1024).eval().to(torch.float16)

@@ -13,7 +13,7 @@ from tracelens.experiment import Experiment
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.graphs import call_ms, heaviest, is_arm, is_little, is_training
 from tracelens.inductor.origins import Lines
-from tracelens.inductor.remedies import FREEZING, bfloat16, can_freeze, freeze, lacks_float16
+from tracelens.inductor.remedies import FREEZING, bfloat16, can_freeze, float32, freeze
 from tracelens.inductor.weights import Unprepared, unprepared
 from tracelens.logs.output_code import OutputModule
 from tracelens.onednn.stories import FLOAT16, UNFROZEN
@@ -120,19 +120,7 @@ class CpuInferenceNotFrozen(Rule):
             proof="https://docs.pytorch.org/tutorials/unstable/max_autotune_on_CPU_tutorial.html",
         ),
         bfloat16("IND004"),
-        Remedy(
-            id="float32",
-            text="Use float32: this CPU multiplies neither float16 nor bfloat16, and freezing "
-            "changes nothing for float16.",
-            when="float16 on a CPU without float16 and bfloat16",
-            applies=lambda data: (
-                lacks_float16(data)
-                and data.native_types is not None
-                and "bf16" not in data.native_types
-            ),
-            code="model = model.float()\nx = x.float()",
-            proof="https://uxlfoundation.github.io/oneDNN/dev_guide_data_types.html",
-        ),
+        float32("ONE023"),
         Remedy(
             id="newer-torch",
             text="Update torch to 2.15, then freeze: bfloat16 layers that are frozen run in "

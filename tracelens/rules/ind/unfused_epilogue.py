@@ -17,6 +17,7 @@ from tracelens.inductor.remedies import (
     FREEZING,
     bfloat16,
     can_freeze,
+    float32,
     freeze,
     lacks_float16,
 )
@@ -144,6 +145,7 @@ class UnfusedEpilogue(Rule):
             applies=lambda data: data.cause == "unfrozen" and can_freeze(data),
         ),
         bfloat16(),
+        float32(),
         Remedy(
             id="tune",
             text="Unless it is tuned already (a search whose results were kept prints no table), "
