@@ -108,7 +108,7 @@ def test_idle_after_a_wait_ends_with_the_next_kernel() -> None:
 
 def test_what_is_idle_after_calls_is_counted_once() -> None:
     calls = Calls()
-    calls.add([Complete("wait", start, 5.0) for start in (0.0, 2.0, 20.0)])
+    calls.add([Complete(name="wait", ts=start, dur=5.0) for start in (0.0, 2.0, 20.0)])
     busy = Busy.of([(0.0, 4.0), (10.0, 12.0)])
     assert list(calls.idle_after(busy).pairs()) == [(5.0, 10.0)]
 

@@ -18,6 +18,8 @@ LONGEST_DECIMAL = 12
 #: Milliseconds up to which a sum of such numbers is known to half a unit of the ninth place: the
 #: errors of n doubles are less than 2^-52 of their sum.
 MAX_DECIMAL_SUM = 1e6
+#: Values of which half have to be equal to others, for each different one to be looked at once.
+SAMPLE = 64
 _DECIMALS = msgspec.json.Decoder(list[float])
 #: An execution that took so many milliseconds and medians more than the median waited for a core,
 #: where there are enough to know, and it is one of them or one in so many.
@@ -64,7 +66,8 @@ class Times:
         """
         if not values:
             return
-        low, high = min(values), max(values)
+        counts = _counted(values)
+        low, high = min(counts), max(counts)
         if not (low >= 0 and high * unit < 1e12):
             self.add_all([value for value in values if 0 <= value * unit < 1e12], unit)
             return
@@ -75,10 +78,19 @@ class Times:
         self.min = min(self.min, low * unit)
         self.max = max(self.max, high * unit)
         scale, shift = self.RESOLUTION, math.log2(unit) * self.RESOLUTION
-        timed = values if low else [value for value in values if value]
-        keys = Counter([math.floor(math.log2(value) * scale + shift) for value in timed])
-        if len(timed) < len(values):
-            keys[-(1 << 20)] = len(values) - len(timed)
+        log2, floor = math.log2, math.floor
+        keys: dict[int, int] = {}
+        if isinstance(counts, dict):
+            none = counts.pop(0.0, 0)
+            for value, count in counts.items():
+                key = floor(log2(value) * scale + shift)
+                keys[key] = keys.get(key, 0) + count
+        else:
+            timed = counts if low else [value for value in counts if value]
+            none = len(counts) - len(timed)
+            keys = Counter([floor(log2(value) * scale + shift) for value in timed])
+        if none:
+            keys[-(1 << 20)] = none
         for key, count in keys.items():
             self.buckets[key] = self.buckets.get(key, 0) + count
 
@@ -157,6 +169,12 @@ class Times:
         ms = self.max if late == 1 else sum(n * _edge(key) for key, n in waited.items()) / late
         first = self.first if self.first <= limit else 0.0
         return max(self.total - late * (ms - usual) - max(0.0, first - usual), self.n * self.min)
+
+
+def _counted(values: Sequence[float]) -> Sequence[float] | dict[float, int]:
+    """Return how often each of ``values`` is there, if that is worth it, or else all of them."""
+    some = values[:SAMPLE]
+    return Counter(values) if 2 * len(set(some)) <= len(some) else values
 
 
 def _decimals(texts: Sequence[bytes]) -> list[float]:

@@ -73,15 +73,18 @@ class Arguments(msgspec.Struct, gc=False):
     flop: Any = msgspec.field(name="kernel_flop", default=None)
 
 
-class Complete(msgspec.Struct, tag_field="ph", tag="X", gc=False):
-    """A span. ``ts`` and ``dur`` in microseconds; the origin of ``ts`` is any."""
+class Complete(msgspec.Struct, tag_field="ph", tag="X", gc=False, kw_only=True):
+    """A span. ``ts`` and ``dur`` in microseconds; the origin of ``ts`` is any.
 
-    name: str
-    ts: float
-    dur: float = 0.0
+    The fields are in the order in which Kineto writes them: so they are found at once.
+    """
+
     cat: str | None = None
+    name: str
     pid: Id = None
     tid: Id = None
+    ts: float
+    dur: float = 0.0
     args: Arguments | None = None
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
 
 from tracelens.logs._trace_events import Complete
 from tracelens.traces.activity import ThreadId
@@ -151,26 +153,33 @@ class HostChains:
             )
 
     def _next(self, thread: _Thread, event: Complete, name: Name) -> None:
-        if event.ts < thread.end:  # inside of another one
+        start, us = event.ts, event.dur
+        if start < thread.end:  # inside of another one
             return
-        pause = event.ts - thread.end
-        if pause > max(MAX_PAUSE_US, MAX_PAUSE * thread.last_us):
-            self._close(thread)
-            self._end(thread)
-            thread.copied = 0.0
-        if pause > max(MAX_PAUSE_US, MAX_ATTENTION_PAUSE * thread.attention_us):
-            thread.stage = 0
-        thread.end, thread.last_us = event.ts + event.dur, event.dur
-        self._attend(thread, event, name)
-        self._stand_behind(thread, event, name)
-        op = event.name.removeprefix("aten::")
-        sums = op in SUMS and bool(thread.names)  # over what the chain has computed
-        if event.dur < MIN_US or not (_is_elementwise(op) or sums):
+        pause = start - thread.end
+        if pause > MAX_PAUSE_US:
+            if pause > MAX_PAUSE * thread.last_us:
+                self._close(thread)
+                self._end(thread)
+                thread.copied = 0.0
+            if pause > MAX_ATTENTION_PAUSE * thread.attention_us:
+                thread.stage = 0
+        thread.end, thread.last_us = start + us, us
+        traits = _traits(event.name)
+        thread.between += 1
+        if traits.attends:
+            self._attend(thread, event, name)
+        thread.attention_us += us
+        if traits.convolves or thread.behind:
+            self._stand_behind(thread, event, name, traits)
+        thread.copied = us if traits.copies else 0.0
+        sums = traits.sums and bool(thread.names)  # over what the chain has computed
+        if us < MIN_US or not (traits.elementwise or sums):
             self._close(thread)
             return
         if not thread.names:
             thread.first, thread.us = name, 0.0
-        thread.us += event.dur
+        thread.us += us
         if len(thread.names) < MAX_NAMES:
             thread.names.append(event.name)
         if sums:
@@ -178,6 +187,8 @@ class HostChains:
 
     def _close(self, thread: _Thread) -> None:
         """Keep the sequence, if it is one: the same operator over and over is of many tensors."""
+        if not thread.names:
+            return
         names = tuple(thread.names)
         thread.names.clear()
         if len(names) < MIN_LENGTH or len(set(names)) == 1 or thread.first is None:
@@ -191,24 +202,21 @@ class HostChains:
         each[0] += times
         each[1] += thread.us
 
-    def _stand_behind(self, thread: _Thread, event: Complete, name: Name) -> None:
+    def _stand_behind(self, thread: _Thread, event: Complete, name: Name, traits: _Traits) -> None:
         """Begin with a convolution; go on with what works on each element, or on rows."""
-        op = event.name.removeprefix("aten::")
-        copied, thread.copied = thread.copied, event.dur if op == "copy_" else 0.0
-        if _CONVOLUTION.match(event.name):
+        if traits.convolves:
             self._end(thread)
+            copied = thread.copied
             if copied >= MIN_US:
                 self._before = self._before or name
                 for at, more in enumerate((1, copied + event.dur, copied)):
                     self._copied[at] += more
             thread.behind.append((event.name, event.dur))
             thread.conv = name
-        elif thread.behind:
-            fits = _NORM.search(op) or (STREAMING.fullmatch(op) and not _ROWS.search(op))
-            if fits and len(thread.behind) <= MAX_BEHIND:
-                thread.behind.append((event.name, event.dur))
-            else:
-                self._end(thread)
+        elif traits.follows and len(thread.behind) <= MAX_BEHIND:
+            thread.behind.append((event.name, event.dur))
+        else:
+            self._end(thread)
 
     def _end(self, thread: _Thread) -> None:
         """Keep what stood behind a convolution, if a normalization and more are among it."""
@@ -228,23 +236,44 @@ class HostChains:
 
     def _attend(self, thread: _Thread, event: Complete, name: Name) -> None:
         """Go one step on: product, softmax, product."""
-        thread.between += 1
-        if event.name == _SOFTMAX and thread.stage == 1 and thread.between <= MAX_TO_SOFTMAX:
-            thread.stage, thread.between, thread.softmax_us = 2, 0, event.dur
-            self._softmax = self._softmax or name
-        elif event.name in _PRODUCTS:
+        if event.name in _PRODUCTS:
             if thread.stage == 2 and thread.between <= MAX_TO_PRODUCT:
                 us = thread.attention_us + event.dur
                 for at, more in enumerate((1, us, thread.softmax_us)):
                     self._attention[at] += more
             thread.stage, thread.between, thread.attention_us = 1, 0, 0.0
-        elif event.name == _SOFTMAX:
+        elif thread.stage == 1 and thread.between <= MAX_TO_SOFTMAX:
+            thread.stage, thread.between, thread.softmax_us = 2, 0, event.dur
+            self._softmax = self._softmax or name
+        else:
             thread.stage = 0
-        thread.attention_us += event.dur
 
 
-def _is_elementwise(op: str) -> bool:
-    return STREAMING.fullmatch(op) is not None and not _ROWS.search(op)
+class _Traits(NamedTuple):
+    """What matters of an operator here."""
+
+    #: A part of attention, a convolution, a copy, and what may stand behind a convolution.
+    attends: bool
+    convolves: bool
+    copies: bool
+    follows: bool
+    #: It works on each element; it takes in what a chain has computed.
+    elementwise: bool
+    sums: bool
+
+
+@lru_cache(4096)
+def _traits(name: str) -> _Traits:
+    op = name.removeprefix("aten::")
+    elementwise = STREAMING.fullmatch(op) is not None and not _ROWS.search(op)
+    return _Traits(
+        attends=name == _SOFTMAX or name in _PRODUCTS,
+        convolves=_CONVOLUTION.match(name) is not None,
+        copies=op == "copy_",
+        follows=elementwise or _NORM.search(op) is not None,
+        elementwise=elementwise,
+        sums=op in SUMS,
+    )
 
 
 def _times(names: tuple[str, ...]) -> int:

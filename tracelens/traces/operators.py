@@ -230,8 +230,12 @@ class Operators:
         """Take in the spans that are waiting, which come after the ``number``-th event."""
         self._number = number
         threads: dict[tuple[Id, Id], list[Complete]] = {}
+        pid = tid = object()  # of none
         for event in self.waiting:
-            threads.setdefault((event.pid, event.tid), []).append(event)
+            if event.tid != tid or event.pid != pid:
+                pid, tid = event.pid, event.tid
+                events = threads.setdefault((pid, tid), [])
+            events.append(event)
         for key, events in threads.items():
             lane = self.lanes.get(key)
             if lane is None:
@@ -273,8 +277,29 @@ class Operators:
 
     def _tally(self, event: Complete, name: Name, around: int, step: Tally | None) -> Tally | None:
         """Count the outermost span of some part, or a step or region; return the step it is in."""
-        if name.parts & _STEP:
-            step = self._step(event)
+        parts = name.parts
+        if parts & _CALLED:
+            step = self._step(event) if parts & _STEP else step
+            self._call(name, around, step)
+        tallies = (self.total,) if step is None else (self.total, step)
+        fresh = parts & ~around
+        if fresh & _OPERATOR:
+            if not around & _NOT_EAGER:
+                fresh |= _EAGER
+            elif around & _OPTIMIZER and not around & _COMPILED:
+                multi = isinstance(name.record, Operator) and name.record.op.startswith(_MULTI)
+                for tally in tallies:
+                    tally.multi += multi
+                    tally.single += not multi
+        self._occupy(event, name, fresh, around)
+        us = event.dur
+        for part in _bits(fresh & _TIMED):
+            for tally in tallies:
+                tally.us[part] = tally.us.get(part, 0.0) + us
+        return step
+
+    def _call(self, name: Name, around: int, step: Tally | None) -> None:
+        """Count a call of a compiled frame, or note whose compilation it was."""
         tallies = (self.total,) if step is None else (self.total, step)
         if name.parts & _REGION:
             frame = name.record.frame if isinstance(name.record, CompiledRegion) else ""
@@ -284,19 +309,6 @@ class Operators:
             for tally in tallies:
                 if len(tally.compiles) < MAX_FRAMES:
                     tally.compiles[name.record.compile_id] = None
-        fresh = name.parts & ~around
-        if fresh & _OPERATOR and not around & _NOT_EAGER:
-            fresh |= _EAGER
-        if fresh & _OPERATOR and around & _OPTIMIZER and not around & _COMPILED:
-            multi = isinstance(name.record, Operator) and name.record.op.startswith(_MULTI)
-            for tally in tallies:
-                tally.multi += multi
-                tally.single += not multi
-        self._occupy(event, name, fresh, around)
-        for part in _bits(fresh & _TIMED):
-            for tally in tallies:
-                tally.us[part] = tally.us.get(part, 0.0) + event.dur
-        return step
 
     def _occupy(self, event: Complete, name: Name, fresh: int, around: int) -> None:
         """Remember when the program compiled, waited for data, or worked, in this order."""
@@ -322,7 +334,9 @@ class Operators:
         """Remember a forward pass in a node: it comes before what the node computes itself."""
         node = self._nodes.get((event.pid, event.tid), event)
         us = event.ts + event.dur - node.ts
-        whole = Complete(event.name, node.ts, us, event.cat, event.pid, event.tid)
+        whole = Complete(
+            name=event.name, ts=node.ts, dur=us, cat=event.cat, pid=event.pid, tid=event.tid
+        )
         self.again.append((name, whole))
 
     def _step(self, event: Complete) -> Tally | None:

@@ -116,18 +116,19 @@ class Products:
         """Take in what is waiting: operators first, since they start the kernels."""
         self.host.follow(self.operators)
         self.needless.follow()
+        by_shape = self._by_shape
         for event, name in self.operators:
             args = event.args
-            if args is None or not isinstance(args.external, int | str) or not args.dims:
+            if args is None or not isinstance(args.external, (int, str)) or not args.dims:
                 continue
             key = (event.name, bytes(args.dims), bytes(args.types), bytes(args.values))
-            number = self._by_shape.get(key, -1)
+            number = by_shape.get(key)
+            if number is None:
+                if len(by_shape) >= MAX_SHAPES:
+                    continue
+                number = by_shape[key] = self._known(_work(event.name, event, name))
             if number < 0:
-                if key in self._by_shape or len(self._by_shape) >= MAX_SHAPES:
-                    continue
-                number = self._by_shape[key] = self._known(_work(event.name, event, name))
-                if number < 0:
-                    continue
+                continue
             host_us = self._on_host(event)
             if host_us:
                 work = self.works[number]

@@ -224,7 +224,9 @@ class Reading:
         begin = spans.pop()
         self._opened -= 1
         us = event.ts - begin.ts
-        whole = Complete(begin.name, begin.ts, us, begin.cat, begin.pid, begin.tid)
+        whole = Complete(
+            name=begin.name, ts=begin.ts, dur=us, cat=begin.cat, pid=begin.pid, tid=begin.tid
+        )
         add, follow, _ = self.names.meet(begin.cat, begin.name, number)
         add(us)
         if follow is not None:
