@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator
 
 from tracelens.logs import CountedLog, Record
+from tracelens.logs._alike import Alike
 from tracelens.logs._trace_events import described
 from tracelens.logs._trace_header import TraceHeader
 
@@ -63,6 +64,8 @@ _MOVES = re.compile(
     re.IGNORECASE,
 )
 _ADDRESS = re.compile(r"0x[0-9a-f]{6,16}")
+#: Names that were read: there are many that differ in their numbers.
+_ALIKE = Alike()
 
 
 class ChromeTrace(CountedLog):
@@ -75,7 +78,10 @@ class ChromeTrace(CountedLog):
     @classmethod
     def parse(cls, text: str) -> tuple[Record, ...]:
         """Return the record of a category, a tab and a name, or of one event in JSON."""
-        return super().parse(cls.measure(text)[0])
+        text = cls.measure(text)[0]
+        if "0x" in text:  # what is masked is no digit
+            return super().parse(text)
+        return _ALIKE.read(text, super().parse)
 
     @classmethod
     def measure(cls, line: str) -> tuple[str, float | None]:

@@ -136,10 +136,12 @@ class CostlyForm(Rule):
             least = max(MIN_MS, MIN_SHARE * whole.ms)
             trained = [row for row in nodes.within(source) if not row.record.evaluated]
             called = [*operators.within(source), *trained]
-            known = {str(row.record) for row in called}
+            names = [str(row.record) for row in called]
+            known = set(names)
             alone = {row.record.name: row.record.ms for row in own.within(source)}
             for form in FORMS:
-                rows = [row for row in called if form.names.fullmatch(str(row.record))]
+                named = set(filter(form.names.fullmatch, known))
+                rows = [row for row, name in zip(called, names, strict=True) if name in named]
                 parts = [_Part(row, _taken(row, alone)) for row in rows]
                 ms = sum(part.ms for part in parts)
                 moot = bool(form.evaluates and trained) or not form.moot.isdisjoint(known)
