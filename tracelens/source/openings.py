@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from functools import cache
 from re import _constants, _parser
 from typing import Any
 
@@ -127,12 +128,24 @@ class _Walk:
         """Return the characters that one node matches; the mark of digits, if it matches one."""
         held = self._sets.get(id(node))
         if held is None:
-            pattern = re.compile(_written(*node), re.ASCII)
-            found = {char for char in _ASCII if pattern.fullmatch(char)}
-            if any(char.isdigit() for char in found):
-                found.add(_DIGIT)
-            held = self._sets[id(node)] = frozenset(found)
+            op, value = node
+            one = op is _constants.LITERAL and value < len(_ASCII) and not chr(value).isdigit()
+            held = frozenset(chr(value)) if one else _matched(_written(op, value))
+            self._sets[id(node)] = held
         return held
+
+
+@cache
+def _matched(written: str) -> frozenset[str]:
+    """Return the characters that a pattern of one matches; the mark of digits, if it matches one.
+
+    Few patterns are written: the same ones stand in many places.
+    """
+    pattern = re.compile(written, re.ASCII)
+    found = {char for char in _ASCII if pattern.fullmatch(char)}
+    if any(char.isdigit() for char in found):
+        found.add(_DIGIT)
+    return frozenset(found)
 
 
 def _literals(nodes: Any) -> list[str]:
