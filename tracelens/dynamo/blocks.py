@@ -42,9 +42,13 @@ def repeated(trees: Table[GuardTree]) -> Blocks:
     found = defaultdict(lambda: defaultdict(set))
     for row in trees:
         for guard in row.record.guards:
-            checked = None if guard.is_manager else _SIZE.match(guard.expression)
-            source = checked[1] if checked else guard.source if guard.is_manager else ""
-            for part in _PART.finditer(source):
+            if guard.is_manager:
+                checked, source = None, guard.source
+            elif checked := _SIZE.match(guard.expression):
+                source = checked[1]
+            else:
+                continue
+            for part in _PART.finditer(source) if "._modules" in source else ():
                 own = found[source[: part.start()], part[2]][part[1]]
                 if _PARAMETER.fullmatch(source, part.end(1) + 2):
                     own.add(source[part.end(1) :] + (checked[2] if checked else ""))

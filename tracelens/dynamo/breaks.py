@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import NamedTuple
 
 import msgspec
 
@@ -233,41 +234,61 @@ def sites(
     """
     wanted = frozenset(families)
     passing = {(seen.record.file, seen.record.line, seen.record.family) for seen in setup}
-    found: dict[tuple[object, ...], BreakSite] = {}
-    given_up: dict[tuple[str, int], set[str]] = {}
+    placing = breaks.derived(_placing)
+    found = [
+        (site.record, BreakSite(site.family, list(site.events), site.stack))
+        for key, site in placing.sites.items()
+        if (not wanted or site.family in wanted) and key[:3] not in passing
+    ]
+    placed = {site.family for record, site in found if record.file}
+    for record, site in found:
+        at = (record.file, record.line)
+        site.unresumed = site.family not in placing.given_up.get(at, {site.family})
+    every = [
+        (record, site)
+        for record, site in found
+        if record.file or not (site.family in placed or _is_told(record, placing.called))
+    ]
+    return [site for record, site in every if not _is_first_line(record)] or [
+        site for _, site in every
+    ]
+
+
+class _Placing(NamedTuple):
+    """What all who ask for places of breaks have in common."""
+
+    #: The places of all breaks, in order of appearance.
+    sites: dict[tuple[object, ...], BreakSite]
+    #: By file and line, for what whole frames were given up there.
+    given_up: dict[tuple[str, int], set[str]]
+    #: The functions that the records name.
+    called: set[str]
+
+
+def _placing(breaks: Table[GraphBreak]) -> _Placing:
+    """Return the places of all breaks, whatever their families."""
+    placing = _Placing({}, {}, set())
     made: dict[int, tuple[object, ...]] = {}
-    called: set[str] = set()
     for place, seen in breaks.events():
         record = seen.record
+        family = record.family
         context = record.cause.context if record.file and record.cause else None
         if context and context.qualname:
-            called.add(context.qualname)
-        key: tuple[object, ...] = (record.file, record.line, record.family)
+            placing.called.add(context.qualname)
+        key: tuple[object, ...] = (record.file, record.line, family)
         if record.skips_frame:
-            given_up.setdefault((record.file, record.line), set()).add(record.family)
+            placing.given_up.setdefault((record.file, record.line), set()).add(family)
         forwarded = bool(record.stack) and user_code.forwards(record.stack[-1])
         if forwarded or _POLYFILLS in record.file:
             if line := user_code.best(record.stack):
                 made[record.line] = key = (*key, line.file, line.line)
             elif record.duplicate:
                 key = made.get(record.line, key)
-        family = str(key[2])
-        if (wanted and family not in wanted) or key[:3] in passing:
-            continue
-        site = found.setdefault(key, BreakSite(family))
+        site = placing.sites.setdefault(key, BreakSite(str(key[2])))
         site.events.append((place, seen))
         if len(record.stack) > len(site.stack):
             site.stack = record.stack
-    placed = {site.family for site in found.values() if site.record.file}
-    for site in found.values():
-        at = (site.record.file, site.record.line)
-        site.unresumed = site.family not in given_up.get(at, {site.family})
-    every = [
-        site
-        for site in found.values()
-        if site.record.file or not (site.family in placed or _is_told(site.record, called))
-    ]
-    return [site for site in every if not _is_first_line(site.record)] or every
+    return placing
 
 
 def _is_told(record: GraphBreak, called: set[str]) -> bool:

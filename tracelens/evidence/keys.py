@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
+from hashlib import sha256
 from typing import NamedTuple
 
 __all__ = ["Digest", "Key", "Written", "key_of", "lines_of", "size_of"]
 
 #: Characters from which on a digest is smaller than the text, and cheap beside reading it.
 LONG = 400
+#: Of the digest of a text; most processors have instructions for SHA-256.
 _BYTES = 20
 
 
@@ -42,8 +43,8 @@ class Written:
         self._head = head
         self._payload = payload
         #: What tells the payload from every other one.
-        self.said = blake2b(payload, digest_size=_BYTES).digest()
-        digest = blake2b(head + self.said, digest_size=_BYTES).digest()
+        self.said = sha256(payload).digest()[:_BYTES]
+        digest = sha256(head + self.said).digest()[:_BYTES]
         #: What tells all of it from every other one.
         self.key = Digest(digest, len(head) + len(payload) - lines, lines)
 
@@ -68,7 +69,7 @@ def key_of(text: str | Written) -> Key:
     last, key = _LAST[0]  # at once: threads share it
     if last is text:
         return key
-    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_BYTES).digest()
+    digest = sha256(text.encode("utf-8", "surrogatepass")).digest()[:_BYTES]
     key = Digest(digest, len(text), text.count("\n") + 1)
     _LAST[0] = text, key
     return key

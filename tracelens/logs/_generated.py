@@ -1,8 +1,9 @@
 """Read parts of a generated module by the nested rules of the grammar ``output_code``.
 
-Statements of one shape differ in their numbers. The second of a shape is read twice: as it is, and
-with marks for its numbers. What the marks are in is what the numbers of all others are in; the
-grammar is asked no more. ``tests/logs/test_statements.py`` holds both ways against each other.
+Statements of one shape differ in their numbers. The first of a shape is read as it is, the second
+with marks for its numbers. What the marks are in is what the numbers of all others are in, where
+that gives what was read of the first; the grammar is asked no more.
+``tests/logs/test_statements.py`` holds both ways against each other.
 """
 
 from __future__ import annotations
@@ -57,23 +58,30 @@ class _Shape:
     """What statements have in common that are the same but for their numbers."""
 
     def __init__(self) -> None:
-        self._seen = False
+        #: What was read last, and its numbers, until it is known where they are.
+        self._last: tuple[Statement, list[str]] | None = None
         self._first: Statement | None = None
         self._makers: dict[str, _Maker] = {}
 
     def read(self, text: str, numbers: list[str]) -> Statement:
         """Return the model of a statement of this shape."""
+        if self._last is not None:
+            self._learn(text, *self._last)
         if self._first is not None:
             made = {name: make(numbers) for name, make in self._makers.items()}
             return alike(self._first, {**made, "text": text})
         found = read_plainly(text)
-        if self._seen:
-            self._learn(text, numbers, found)
-        self._seen = True
+        self._last = found, numbers
         return found
 
-    def _learn(self, text: str, numbers: list[str], found: Statement) -> None:
-        """Find where the numbers are in what is read, if that is all that they do."""
+    def _learn(self, text: str, found: Statement, numbers: list[str]) -> None:
+        """Find where the numbers are in what is read, if that is all that they do.
+
+        Args:
+            text: A statement of this shape.
+            found: What was read of another one.
+            numbers: Those of the other one.
+        """
         if len(numbers) > len(_MARKS) or _MARK.search(text) or _UNLIKE in text:
             return
         marks = iter(_MARKS)
@@ -90,7 +98,7 @@ class _Shape:
         if same:
             varying = {name: value for name, value in values.items() if _MARK.search(repr(value))}
             self._makers = {name: makers[name] for name in varying}
-            self._first = found
+            self._first, self._last = found, None
 
 
 def _maker(value: Any, places: dict[str, int]) -> _Maker:

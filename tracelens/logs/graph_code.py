@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 #: Lines of graphs that are remembered.
-MAX_LINES = 2_048
+MAX_LINES = 8_192
 #: A text without the blanks and quotes around it.
 Unquoted = Annotated[str, BeforeValidator(lambda text: text.strip(' \n"'))]
 
@@ -196,10 +196,19 @@ def _statements(body: str) -> list[Any]:
     if first:
         return found
     for at, line in enumerate(lines):
-        if (parts := _line(line)) is None:
+        if (parts := _placed(line, at)) is None:
             return []
-        found += [alike(part, {"at": at}) if isinstance(part, Node) else part for part in parts]
+        found += parts
     return found
+
+
+@lru_cache(maxsize=MAX_LINES)
+def _placed(line: str, at: int) -> tuple[Any, ...] | None:
+    """Return what :func:`_line` does, in its place: graphs that are alike share most of theirs."""
+    parts = _line(line)
+    if parts is None:
+        return None
+    return tuple([alike(part, {"at": at}) if isinstance(part, Node) else part for part in parts])
 
 
 @lru_cache(maxsize=MAX_LINES)

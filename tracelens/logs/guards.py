@@ -175,7 +175,7 @@ class GuardTree(Record):
     @cached_property
     def count(self) -> int:
         """How many nodes check something."""
-        return sum(1 for guard in self.guards if not guard.is_manager)
+        return sum([not guard.kind.endswith("Manager") for guard in self.guards])
 
     def checks(self) -> Iterator[tuple[str, Guard]]:
         """Yield every guard with the source of the manager above it, empty at the root."""

@@ -16,7 +16,7 @@ from tracelens.render._kinds import Kind, kind
 from tracelens.render._own import without_own
 from tracelens.render._people import STRONG
 from tracelens.render._secrets import KINDS, is_common, stays
-from tracelens.render._strings import map_strings
+from tracelens.render._strings import gather, map_strings
 from tracelens.report import Report
 
 __all__ = ["Redactor", "redact", "without_names"]
@@ -216,7 +216,7 @@ def without_names(data: Any, words: Iterable[str] = ()) -> tuple[Any, int]:
     """
     redactor = Redactor(words)
     texts: dict[str, str] = {}  # keys and words come again and again
-    map_strings(data, lambda text: texts.setdefault(text, text))
+    gather(data, texts)
     redactor.narrow(texts)
     for text in texts:
         redactor.learn(text)

@@ -7,7 +7,17 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["clean", "elide", "map_strings", "one_line", "one_row", "spans", "width", "wrap"]
+__all__ = [
+    "clean",
+    "elide",
+    "gather",
+    "map_strings",
+    "one_line",
+    "one_row",
+    "spans",
+    "width",
+    "wrap",
+]
 
 # CSI and OSC sequences as a terminal reads them; what is left of a broken one falls to _CONTROL.
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
@@ -42,10 +52,29 @@ def map_strings(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list):
-        return [map_strings(item, change) for item in value]
+        return [change(item) if type(item) is str else map_strings(item, change) for item in value]
     if isinstance(value, dict):
-        return {change(key): map_strings(item, change) for key, item in value.items()}
+        return {
+            change(key): change(item) if type(item) is str else map_strings(item, change)
+            for key, item in value.items()
+        }
     return value
+
+
+def gather(value: Any, held: dict[str, str]) -> None:
+    """Add every string in the JSON value to ``held``, keys too, in order."""
+    if isinstance(value, str):
+        held[value] = value
+    elif isinstance(value, list):
+        for item in value:
+            gather(item, held)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            held[key] = key
+            if type(item) is str:
+                held[item] = item
+            else:
+                gather(item, held)
 
 
 def spans(text: str) -> list[tuple[bool, str]]:
