@@ -48,6 +48,8 @@ class Lines:
         #: By graphs, which compilations may share.
         self._by_name: dict[tuple[int, ...], defaultdict[str, list[Origin]]] = {}
         self._by_label: dict[tuple[int, ...], defaultdict[str, list[tuple[int, Origin]]]] = {}
+        #: By what :meth:`_named` gave, which is kept.
+        self._by_op: dict[tuple[int, str], tuple[StackFrame, ...]] = {}
         for place, seen in graphs.events():
             self._graphs[_key(place)].append(seen.record)
 
@@ -74,7 +76,7 @@ class Lines:
             if found:
                 return found
         for op in ops:
-            found = _each(self._named(key).get(op, ()))
+            found = self._lines_of(key, op)
             if len(found) == 1:
                 return found
         return ()
@@ -155,6 +157,13 @@ class Lines:
             for node, origin in self._calls(graphs):
                 for name in _names(node):
                     held[name].append(origin)
+        return held
+
+    def _lines_of(self, key: tuple[str, str, str], op: str) -> tuple[StackFrame, ...]:
+        """Return the lines that compute an operator in the graphs of a compilation, each once."""
+        held = self._by_op.get(place := (id(named := self._named(key)), op))
+        if held is None:
+            held = self._by_op[place] = _each(named.get(op, ()))
         return held
 
     def _calls(self, graphs: Iterable[FxGraph]) -> Iterator[tuple[Node, Origin]]:

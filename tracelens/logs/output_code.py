@@ -251,7 +251,7 @@ class OutputModule(Record):
         """The statements that the grammar does not know."""
         return tuple(step for step in self.steps if isinstance(step.code, Other))
 
-    @property
+    @cached_property
     def device(self) -> str:
         """``cpu``, ``cuda``, ...: where the buffers are; empty when nothing says so."""
         for step in self.steps:
@@ -259,17 +259,26 @@ class OutputModule(Record):
                 return step.code.where
         return next((constant.device for constant in self.constants), "")
 
-    def extern_calls(self) -> Iterator[tuple[Step, ExternCall]]:
-        """Yield the calls into libraries, in order."""
+    @cached_property
+    def _calls(self) -> tuple[list[tuple[Step, ExternCall]], list[tuple[Step, KernelCall]]]:
+        """The calls into libraries, and those of generated kernels."""
+        extern: list[tuple[Step, ExternCall]] = []
+        kernel: list[tuple[Step, KernelCall]] = []
         for step in self.body:
-            if isinstance(step.code, ExternCall):
-                yield step, step.code
+            code = step.code
+            if isinstance(code, ExternCall):
+                extern.append((step, code))
+            elif isinstance(code, KernelCall):
+                kernel.append((step, code))
+        return extern, kernel
+
+    def extern_calls(self) -> Iterator[tuple[Step, ExternCall]]:
+        """Return the calls into libraries, in order."""
+        return iter(self._calls[0])
 
     def kernel_calls(self) -> Iterator[tuple[Step, KernelCall]]:
-        """Yield the calls of generated kernels, in order."""
-        for step in self.body:
-            if isinstance(step.code, KernelCall):
-                yield step, step.code
+        """Return the calls of generated kernels, in order."""
+        return iter(self._calls[1])
 
     def wrapped_calls(self, kernel: str) -> tuple[Guarded, ...]:
         """Return the calls of a kernel that C++ wrappers make."""

@@ -19,12 +19,12 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from tracelens.evidence import Evidence, Place, Seen
 from tracelens.grammars import Unreadable
+from tracelens.instances import made
 from tracelens.logs import Record, Skimmed, StructuredLog, Tick
 from tracelens.logs._kinds import structured
 from tracelens.logs._opaque_payloads import reason
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
-from tracelens.remembered import of_reading
 
 __all__ = ["CompilationMetrics", "StructuredRecord", "TorchTrace", "TorchVersion"]
 
@@ -166,19 +166,6 @@ class TorchTrace(StructuredLog):
     @classmethod
     def skim(cls, head: str) -> Skimmed | None:
         """Return what tells a record that no table needs, if its envelope is whole."""
-        end = len(head) - HASH_LENGTH
-        if len(head) > MAX_REMEMBERED or not _HASH.fullmatch(head, max(0, end)):
-            return cls._skimmed(head)
-        return cls._remembered(head[:end] + "}")
-
-    @classmethod
-    @of_reading
-    @lru_cache(maxsize=4096)
-    def _remembered(cls, head: str) -> Skimmed | None:
-        return cls._skimmed(head)
-
-    @classmethod
-    def _skimmed(cls, head: str) -> Skimmed | None:
         name = _about(head)
         reading = structured()
         is_event = name == reading.EVENT
@@ -219,10 +206,6 @@ class TorchTrace(StructuredLog):
         }
 
 
-#: What ends an envelope and says nothing of its record, and how long one is that may come again.
-_HASH = re.compile(r', "has_payload": "[0-9a-f]{32}"\}')
-HASH_LENGTH = 52
-MAX_REMEMBERED = 400
 _reason = lru_cache(maxsize=4096)(reason)
 
 
@@ -248,7 +231,7 @@ def _cut(text: str) -> tuple[StructuredRecord, ...]:
     envelope, newline, payload = text.partition("\n")
     if not (envelope.startswith("{") and envelope.endswith("}")) or (newline and not payload):
         return ()
-    return (StructuredRecord.model_construct(envelope=envelope, payload=payload),)
+    return (made(StructuredRecord, {"envelope": envelope, "payload": payload}),)
 
 
 def _about(text: str) -> str:

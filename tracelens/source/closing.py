@@ -13,7 +13,7 @@ from tracelens.grammars import Unreadable
 from tracelens.logs import Log, Record, StructuredLog, believed
 from tracelens.logs.torch_log import Site, read_site
 from tracelens.remembered import of_reading
-from tracelens.source.envelopes import Raw
+from tracelens.source.envelopes import Raw, skimmed_of
 from tracelens.source.kinds import Kinds
 from tracelens.source.prefixes import TORCH, clock, plain
 from tracelens.source.records import STAMPED, Block, Headed, Open, tail_of
@@ -132,7 +132,7 @@ def hand_over_structured(
         evidence: Where to.
     """
     head = raw.head[:-1].decode("utf-8", "replace")
-    skimmed = log.skim(head)
+    skimmed = skimmed_of(log, raw.head)
     tick = None
     if skimmed is None:
         frame = log.frame_of(head)
@@ -144,7 +144,8 @@ def hand_over_structured(
     place = Place(name, raw.line, writer or raw.pid, frame, raw.when, raw.jumps)
     evidence.span(place)
     if tick is not None:
-        evidence.tick(log, place, tick, raw.lines)
+        evidence.skim(log, name, raw.lines)
+        evidence.tick(place, tick)
     elif skimmed is None or skimmed.is_event:
         written = Written(raw.head, raw.payload, raw.lines)
         evidence.add(log, written, place, lines=raw.lines)
@@ -152,7 +153,7 @@ def hand_over_structured(
         said = raw.head.decode("utf-8", "replace")
         evidence.add_known(f"{log.name} {skimmed.unknown}", raw.lines, raw.line, said)
     else:
-        evidence.skim(log, place, raw.lines)
+        evidence.skim(log, name, raw.lines)
 
 
 def tell_number(name: str, writer: str, pid: str, evidence: Evidence) -> None:

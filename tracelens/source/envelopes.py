@@ -7,9 +7,13 @@ that nothing was put in front of, a record reaches from one to the next, and its
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["Envelope", "Raw", "envelopes", "may_be_structured"]
+from tracelens.logs import Skimmed, StructuredLog
+from tracelens.remembered import of_reading
+
+__all__ = ["Envelope", "Raw", "envelopes", "may_be_structured", "skimmed_of"]
 
 #: The first line of a record; :data:`~tracelens.source.prefixes.TORCH` finds the same parts in it.
 #: It is short enough that nobody takes it for a line that tells of a failure.
@@ -23,6 +27,12 @@ _OUTSIDE = re.compile(
     + _PREFIX
     + rb'(\{"[^\n\r\x1b]*)(?=\n)|[^\t]|\t(?:Missing key|Unexpected key|size mismatch for))'
 )
+#: What ends an envelope: the digest of its payload, whose 32 digits are followed by three signs;
+#: and how long one is that may come again.
+_PAYLOAD = b', "has_payload": "'
+_DIGEST = 32 + 3
+_TAIL = _DIGEST + len(_PAYLOAD)
+MAX_REMEMBERED = 400
 _TOLD = (b"\tMissing key", b"\tUnexpected key", b"\tsize mismatch for")
 
 
@@ -76,3 +86,20 @@ def envelopes(text: bytes) -> list[Envelope] | None:
 def may_be_structured(head: bytes) -> bool:
     """Tell whether a text that begins with ``head`` may be a structured log."""
     return _BEGINS.match(head) is not None
+
+
+def skimmed_of(log: type[StructuredLog], head: bytes) -> Skimmed | None:
+    """Return what tells a record that no table needs.
+
+    Envelopes are the same but for the digest of the payload, which says nothing of the record.
+    """
+    told = head[-_TAIL:-_DIGEST] == _PAYLOAD and head[-_DIGEST:-3].isalnum()
+    if not told or head[-3:] != b'"}\n' or len(head) > MAX_REMEMBERED:
+        return log.skim(head[:-1].decode("utf-8", "replace"))
+    return _remembered(log, head[:-_TAIL])
+
+
+@of_reading
+@lru_cache(maxsize=4096)
+def _remembered(log: type[StructuredLog], head: bytes) -> Skimmed | None:
+    return log.skim(head.decode("utf-8", "replace") + "}")

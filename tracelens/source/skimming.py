@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from tracelens.evidence import Evidence, Place
 from tracelens.logs import StructuredLog
 from tracelens.source.closing import hand_over_structured, tell_number
-from tracelens.source.envelopes import Envelope, Raw
+from tracelens.source.envelopes import Envelope, Raw, skimmed_of
 from tracelens.source.prefixes import clock
 
 __all__ = ["hand_over_text"]
@@ -31,11 +31,12 @@ def hand_over_text(
     """
     name, rank = origin
     pids: dict[bytes, str] = {}
+    records = lines = 0
     for (_, stamp, number, head, payload), end, count, line in found:
         if (pid := pids.get(number)) is None:
             pid = pids[number] = number.decode()
             tell_number(name, rank, pid, evidence)
-        skimmed = log.skim(head[:-1].decode("utf-8", "replace"))
+        skimmed = skimmed_of(log, head)
         is_event = skimmed is not None and skimmed.is_event
         tick = log.tick(text[payload:end]) if is_event else None
         when = clock(stamp)
@@ -43,10 +44,13 @@ def hand_over_text(
             raw = Raw(head, text[payload:end], line, count, pid, when)
             hand_over_structured(log, raw, name, rank, evidence)
             continue
+        records += 1
+        lines += count
         frame = skimmed.frame or (tick.frame if tick is not None else "")
-        place = Place(name, line, rank or pid, frame, when)
-        evidence.span(place)
-        if tick is not None:
-            evidence.tick(log, place, tick, count)
-        else:
-            evidence.skim(log, place, count)
+        if frame or tick is not None:
+            place = Place(name, line, rank or pid, frame, when)
+            evidence.span(place)
+            if tick is not None:
+                evidence.tick(place, tick)
+    if records:
+        evidence.skim(log, name, lines, records)
