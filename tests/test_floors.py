@@ -25,6 +25,7 @@ def floors() -> ModuleType:
     try:
         spec = importlib.util.spec_from_file_location("floors", BENCHMARKS / "floors.py")
         assert spec is not None
+        assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
     finally:

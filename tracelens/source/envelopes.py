@@ -7,6 +7,7 @@ that nothing was put in front of, a record reaches from one to the next, and its
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -96,10 +97,10 @@ def skimmed_of(log: type[StructuredLog], head: bytes) -> Skimmed | None:
     told = head[-_TAIL:-_DIGEST] == _PAYLOAD and head[-_DIGEST:-3].isalnum()
     if not told or head[-3:] != b'"}\n' or len(head) > MAX_REMEMBERED:
         return log.skim(head[:-1].decode("utf-8", "replace"))
-    return _remembered(log, head[:-_TAIL])
+    return _remembered(log.skim, head[:-_TAIL])
 
 
 @of_reading
 @lru_cache(maxsize=4096)
-def _remembered(log: type[StructuredLog], head: bytes) -> Skimmed | None:
-    return log.skim(head.decode("utf-8", "replace") + "}")
+def _remembered(skim: Callable[[str], Skimmed | None], head: bytes) -> Skimmed | None:
+    return skim(head.decode("utf-8", "replace") + "}")
