@@ -323,29 +323,16 @@ class Grammar:
         nested = self._starts.intersection(name for name in fields if not _is_text(fields[name]))
         plural = {name[:-1]: name for name in many if name.endswith("s")}
         wants_at = "at" in fields
-        #: By the type of a token of ours: its field, and whether that has one value, its own text.
-        plans: dict[str, tuple[str, bool]] = {}
-
-        def planned(type_: str) -> tuple[str, bool]:
-            name = type_.lower()
-            field = plural.get(name, name)
-            return field, name not in nested and field not in many
 
         def fill(children: list[Any]) -> BaseModel:
             values: dict[str, Any] = {}
             for child in children:
                 if isinstance(child, str):  # a token, of ours or of Lark's
                     token: Any = child
-                    if wants_at and "at" not in values:
-                        values["at"] = (token.line or 1) - 1
-                    plan = plans.get(token.type)
-                    if plan is None:
-                        plan = plans[token.type] = planned(token.type)
-                    if plan[1]:
-                        values[plan[0]] = str(child)
-                        continue
                     name = token.type.lower()
                     value: Any = self._within(token, name) if name in nested else str(child)
+                    if wants_at and "at" not in values:
+                        values["at"] = (token.line or 1) - 1
                 elif isinstance(child, Branch):
                     name, value = child.name, child
                 else:
