@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from tracelens.report.stories import Story
 
-__all__ = ["CLOCKS", "PACKING", "cold_start", "library", "recurrent", "training_step"]
+__all__ = [
+    "CLOCKS",
+    "PACKING",
+    "cold_start",
+    "library",
+    "recurrent",
+    "traced_autograd",
+    "training_step",
+]
 
 #: Functions that programs take times with.
 CLOCKS = frozenset(
@@ -32,3 +40,8 @@ def training_step(file: str, function: str) -> tuple[Story, ...]:
 def recurrent(file: str, function: str) -> tuple[Story, ...]:
     """Return the story of a function that packs sequences for a recurrent module."""
     return (("recurrent", file, function),) if function else ()
+
+
+def traced_autograd() -> Story:
+    """Return the story of all calls that one setting lets Dynamo trace."""
+    return ("traced autograd",)

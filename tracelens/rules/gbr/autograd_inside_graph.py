@@ -12,7 +12,7 @@ from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules.gbr._called import editable
 from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, own
-from tracelens.rules.gbr._stories import training_step
+from tracelens.rules.gbr._stories import traced_autograd, training_step
 
 __all__ = ["AutogradInsideGraph"]
 
@@ -111,6 +111,12 @@ class AutogradInsideGraph(SiteRule):
         data = self.data_of(finding)
         if isinstance(data, BreakData) and data.name == BACKWARD and own(data):
             yield from training_step(data.file, data.function)
+        yield from _by_setting(finding)
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """Belong to another line that the same setting mends."""
+        yield from super().follows(finding)
+        yield from _by_setting(finding)
 
     def named(self, site: BreakSite) -> str:
         """Return the call."""
@@ -118,3 +124,9 @@ class AutogradInsideGraph(SiteRule):
         if "autograd.grad" in text:
             return GRAD
         return "requires_grad_()" if "requires_grad_" in text else BACKWARD
+
+
+def _by_setting(finding: Finding) -> Iterable[Story]:
+    """Yield the story of what the setting, which comes first, is advised for."""
+    if any(advice.setting for advice in finding.advice[:1]):
+        yield traced_autograd()

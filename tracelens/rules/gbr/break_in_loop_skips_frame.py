@@ -149,7 +149,7 @@ class BreakInLoopSkipsFrame(Rule):
         cost: Cost | None,
     ) -> Finding:
         first, in_loop = lost[0], any(_loops(site) for site in found)
-        shown = f"`{first.function}`" if first.function else "a function"
+        shown = _shown(first, found[0])
         roots = dict.fromkeys(
             f"{site.record.text} at {user_code.short(site.record.file, site.record.line)}"
             for site in found
@@ -255,6 +255,17 @@ def _quotes(site: BreakSite) -> Iterator[EvidenceLine]:
         yield seen.quote(place=place)
         for cause in seen.record.causes[1:]:
             yield seen.quote("the function that is lost", place=place, at=cause.at)
+
+
+def _shown(lost: Line, site: BreakSite) -> str:
+    """Return what was given up, by the line that broke it where no record names the function."""
+    if lost.function:
+        return f"`{lost.function}`"
+    line = user_code.best(site.stack)
+    if lost.file or line is None:
+        return "a function"
+    inside = f"`{line.function}`, " if line.function else ""
+    return f"a function that reaches {inside}{user_code.short(line.file, line.line)},"
 
 
 def _begins(lost: Line) -> Where | None:

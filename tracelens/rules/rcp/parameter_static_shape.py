@@ -76,8 +76,9 @@ class ParameterStaticShape(RecompileRule):
     remedies = (
         Remedy(
             "compile-around",
-            "Compile the model around it, not the function that all layers share; or remove "
-            "the break that gave the model up.",
+            "Where these are layers of one model, compile that model, not the function that they "
+            "share; or remove the break that gave it up. Models of their own, such as an actor and "
+            "a critic of one class, need an entry each: there is nothing to change then.",
             basis="tested",
             proof="tests/advice/RCP018/compile-around.py",
         ),

@@ -140,8 +140,8 @@ class TensorSizeKeepsChanging(RecompileRule):
         ),
         Remedy(
             "record-dynamic",
-            "A line of code that needs the number makes it a constant: a log with this switch "
-            "names the line.",
+            "What needs the number, a line of code or the compiler, makes it a constant: a log "
+            "with this switch names the line.",
             when="the log does not say what happened to the symbol",
             applies=lambda data: data.held in {"", "number"},
             env='TORCH_LOGS="recompiles,dynamic"',
@@ -269,7 +269,8 @@ _WHY = {
     "specialized": "it did, and a line of code turned the symbol back into a constant.",
     "static": "here it did not: it is held static, by dynamic=False or mark_static.",
     LOOP: "here a loop over it is unrolled, into another graph for every number of rounds.",
-    "number": "others of this function stayed symbols, so a line of code needs this number.",
+    "number": "others of this function stayed symbols, so something specializes this one: a line "
+    "of code that needs the number, or the compiler.",
     "": "a second time happens where it is held static, by dynamic=False or mark_static, or where "
-    "a line of code needs the number.",
+    "a line of code, or the compiler, needs the number.",
 }

@@ -1,0 +1,156 @@
+"""CMP008 training-not-compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tracelens.evidence import Seen, Table
+from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.onednn.runs import Spent
+from tracelens.onednn.summary import quote
+from tracelens.remedies import Remedy
+from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
+from tracelens.rules import Rule
+from tracelens.words import plural
+
+if TYPE_CHECKING:
+    from tracelens.inductor.library_calls import LibraryCall
+    from tracelens.logs.graph_breaks import GraphBreak
+    from tracelens.logs.onednn_verbose import PrimitiveExec
+    from tracelens.logs.output_code import OutputModule
+
+__all__ = ["TrainingNotCompiled"]
+
+#: Backward executions, and their part of oneDNN's time, from which on the program trains.
+MIN_COUNT = 10
+MIN_SHARE = 0.2
+MAX_QUOTED = 2
+
+
+class TrainingData(FindingData):
+    """What ran backward beside compiled code that has no backward."""
+
+    #: Executions of backward primitives.
+    backward: int
+    #: Compiled graphs, all of them for inference.
+    graphs: int
+    #: Some backward ran for the first time behind the first compiled graph.
+    is_after: bool
+
+
+class TrainingNotCompiled(Rule):
+    """The program trains, and all that was compiled is for inference.
+
+    ## Why it matters
+    A compiled module compiles its ``forward``. Another method of it, ``model.loss(x)``, is looked
+    up on the module that was given to ``torch.compile``, and runs eagerly; so does a training step
+    that goes on calling the uncompiled module. The training loop then gains nothing.
+
+    ## What it looks like
+    oneDNN ran backward primitives, and AOTAutograd made inference graphs only:
+
+        # AOT ID: ['0_inference']
+        onednn_verbose,v1,primitive,exec,cpu,convolution,jit:avx512_core,backward_weights,src:f32:a:blocked:aBcd16b::f0 wei:f32:a:blocked:ABcd16b16a::f0 bia:f32:a:blocked:a::f0 dst:f32:a:blocked:aBcd16b::f0,attr-scratchpad:user,alg:convolution_direct,mb4_ic16oc16_ih56oh56kh3sh1dh0ph1_iw56ow56kw3sw1dw0pw1,0.734131
+
+    ## When it is harmless
+    Where one model is trained eagerly on purpose, and another one, that is not trained, is compiled.
+    Graphs without a convolution, beside one that is trained, are other code; and where the log has
+    graph breaks, these say why a part of the model is not compiled: nothing is told then.
+    Where all backward primitives ran before anything was compiled, the program may compile what it
+    has trained: this is a note then. Less than a fifth of oneDNN's time is not told.
+
+    ## What to do
+    Compile what the training step calls.
+
+    ## How a live run confirms it
+    Not: the program has to be changed. Recorded again, it has a backward graph.
+
+    ## See also
+    CMP007 (nothing at all was compiled), GBR006 (functions that Dynamo gave up).
+    <https://docs.pytorch.org/docs/stable/generated/torch.compile.html>
+    """  # noqa: E501 -- the excerpt is a whole line of a log
+
+    code = "CMP008"
+    name = "training-not-compiled"
+    severity = Severity.WARNING
+    unconfirmable = IN_THE_PROGRAM
+    Data = TrainingData
+    remedies = (
+        Remedy(
+            "compile-loss",
+            "Compile the function that the training step calls up to the loss: of a compiled "
+            "module, only a call of the module itself (`model(x)`) runs compiled code, not its "
+            "other methods.",
+            when="a program trains eagerly beside compiled inference",
+            code="loss_fn = torch.compile(loss_fn)  # such as model.loss, of the plain model",
+            since="2.0",
+            basis="tested",
+            proof="tests/advice/CMP008/compile-loss.py",
+        ),
+    )
+
+    def check(
+        self,
+        modules: Table[OutputModule],
+        execs: Table[PrimitiveExec],
+        *,
+        calls: Table[LibraryCall],
+        breaks: Table[GraphBreak],
+    ) -> Iterator[Finding]:
+        """Yield one finding where no compiled graph is differentiated, and the program trains."""
+        if len(breaks) or any(row.record.graph != "inference" for row in modules):
+            return
+        compiled = {row.record.task.primitive for row in calls}
+        backward = [
+            row for row in execs if row.record.is_training and row.record.primitive in compiled
+        ]
+        spent = Spent.of(execs)
+        ms = sum(row.ms for row in backward)
+        count = sum(row.count for row in backward)
+        if count >= MIN_COUNT and spent.share(ms) >= MIN_SHARE:
+            yield self._finding(
+                list(modules), backward, count, spent.tell(ms), spent.cost(ms, "upper_bound")
+            )
+
+    def _finding(
+        self,
+        modules: list[Seen[OutputModule]],
+        backward: list[Seen[PrimitiveExec]],
+        count: int,
+        took: str,
+        cost: Cost,
+    ) -> Finding:
+        first = modules[0]
+        data = TrainingData(
+            backward=count,
+            graphs=len(modules),
+            is_after=any(
+                row.first.input == first.first.input and row.first.line > first.first.line
+                for row in backward
+            ),
+        )
+        before = (
+            ""
+            if data.is_after
+            else " They ran before anything was compiled: where the program compiles what it has "
+            "trained by then, that is as it should be."
+        )
+        heaviest = sorted(backward, key=lambda row: -row.ms)[:MAX_QUOTED]
+        return self.finding(
+            "training",
+            title="training runs eagerly: all compiled graphs are for inference",
+            message=f"oneDNN ran {plural(count, 'backward primitive')} ({took}), and no compiled "
+            "graph has a backward: AOTAutograd made "
+            f"{plural(data.graphs, 'inference graph')} and nothing else.{before}",
+            severity=Severity.WARNING if data.is_after else Severity.INFO,
+            confidence=Confidence.MEDIUM,
+            count=count,
+            evidence=[
+                first.quote("a graph for inference"),
+                *(quote(row, plural(row.count, "time")) for row in heaviest),
+            ],
+            cost=cost,
+            advice=self.advise(data),
+            data=data,
+        )
