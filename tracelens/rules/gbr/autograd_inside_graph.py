@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from tracelens.dynamo.breaks import BreakSite
@@ -113,7 +113,7 @@ class AutogradInsideGraph(SiteRule):
             yield from training_step(data.file, data.function)
         yield from _by_setting(finding)
 
-    def follows(self, finding: Finding) -> Iterable[Story]:
+    def follows(self, finding: Finding) -> Iterator[Story]:
         """Belong to another line that the same setting mends."""
         yield from super().follows(finding)
         yield from _by_setting(finding)
