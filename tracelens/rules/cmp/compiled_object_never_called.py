@@ -85,14 +85,15 @@ class CompiledObjectNeverCalled(Rule):
         Remedy(
             "in-place",
             lambda data: (
-                f"Compile the `forward` of the `{data.name}` in place: a wrapper that goes on "
-                "calling the module it was given, or its `forward`, then runs compiled code. "
+                f"Compile in place what the program calls of the `{data.name}`: its `forward`, or "
+                "the method that is called instead, such as `solve`. A wrapper that goes on "
+                "calling the module it was given then runs compiled code, too. "
                 "Copy or pickle it before: the `forward` of a `copy.deepcopy` goes on with the "
                 "weights of this object, and `pickle` raises. `state_dict()` stays as it was."
             ),
             when="a module, not of torch's own, whose compiled form is not called",
             applies=lambda data: data.is_module and not data.calls and not data.is_torchs,
-            code="model.forward = torch.compile(model.forward)",
+            code="model.forward = torch.compile(model.forward)  # or the method that is called",
             since="2.0",
             basis="tested",
             proof="tests/advice/CMP007/in-place.py",
