@@ -6,6 +6,7 @@ from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.recompiles import TensorMismatch
 from tracelens.remedies import Remedy
 from tracelens.rules.rcp._changes import Group
+from tracelens.rules.rcp._data import RecompileData
 from tracelens.rules.rcp._tensor_rule import TensorRule
 
 __all__ = ["DispatchKeyMismatch"]
@@ -52,8 +53,19 @@ class DispatchKeyMismatch(TensorRule):
 
     remedies = (
         Remedy(
+            "uncompiled-transform",
+            "It is called within a transform of torch.func (vmap, grad, jacrev): give the "
+            "transform, or the library that calls it, the module that is not compiled.",
+            when="the keys are those of a transform of torch.func",
+            applies=lambda data: _transformed(data),
+            basis="tested",
+            proof="tests/advice/RCP011/uncompiled-transform.py",
+        ),
+        Remedy(
             "one-mode",
             "Make the tensors and call the function in one mode: tensors of inference_mode differ.",
+            when="the keys are not those of a transform of torch.func",
+            applies=lambda data: not _transformed(data),
             basis="tested",
             proof="tests/advice/RCP011/one-mode.py",
         ),
@@ -67,6 +79,13 @@ class DispatchKeyMismatch(TensorRule):
             f"`{check.source}` has other dispatch keys ({_difference(check)}) than the "
             f"tensor that the entry was compiled for: {group.times}."
         )
+
+
+def _transformed(data: object) -> bool:
+    """Tell whether a tensor was wrapped by vmap, grad or another transform of torch.func."""
+    return isinstance(data, RecompileData) and any(
+        "FuncTorch" in guard.expected or "FuncTorch" in guard.actual for guard in data.guards
+    )
 
 
 def _difference(check: TensorMismatch) -> str:
