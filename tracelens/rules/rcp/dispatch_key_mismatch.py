@@ -12,6 +12,13 @@ from tracelens.rules.rcp._tensor_rule import TensorRule
 __all__ = ["DispatchKeyMismatch"]
 
 
+def _transformed(data: object) -> bool:
+    """Tell whether a tensor was wrapped by vmap, grad or another transform of torch.func."""
+    return isinstance(data, RecompileData) and any(
+        "FuncTorch" in guard.expected or "FuncTorch" in guard.actual for guard in data.guards
+    )
+
+
 class DispatchKeyMismatch(TensorRule):
     """A function is called with tensors of inference mode, and with others.
 
@@ -57,7 +64,7 @@ class DispatchKeyMismatch(TensorRule):
             "It is called within a transform of torch.func (vmap, grad, jacrev): give the "
             "transform, or the library that calls it, the module that is not compiled.",
             when="the keys are those of a transform of torch.func",
-            applies=lambda data: _transformed(data),
+            applies=_transformed,
             basis="tested",
             proof="tests/advice/RCP011/uncompiled-transform.py",
         ),
@@ -79,13 +86,6 @@ class DispatchKeyMismatch(TensorRule):
             f"`{check.source}` has other dispatch keys ({_difference(check)}) than the "
             f"tensor that the entry was compiled for: {group.times}."
         )
-
-
-def _transformed(data: object) -> bool:
-    """Tell whether a tensor was wrapped by vmap, grad or another transform of torch.func."""
-    return isinstance(data, RecompileData) and any(
-        "FuncTorch" in guard.expected or "FuncTorch" in guard.actual for guard in data.guards
-    )
 
 
 def _difference(check: TensorMismatch) -> str:
