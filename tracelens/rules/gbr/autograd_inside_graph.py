@@ -82,8 +82,9 @@ class AutogradInsideGraph(SiteRule):
         Remedy(
             "trace-grad",
             "Let Dynamo trace it: gradients that are returned are plain tensors of the graph.",
-            when="`torch.autograd.grad()`",
-            applies=lambda data: data.name == GRAD,
+            # A library mostly calls requires_grad_() in the same function: tracing then raises.
+            when="`torch.autograd.grad()`, in code of your own",
+            applies=lambda data: data.name == GRAD and not data.package,
             setting="torch._dynamo.config.trace_autograd_ops = True",
             since="2.11",
             basis="tested",
