@@ -60,8 +60,9 @@ def _is_dict(data: RecompileData) -> bool:
     return any(guard.operator == "!=" for guard in data.guards)
 
 
-#: What is known of the items.
+#: What is known of the items, and that the compiled function itself appends them.
 FUNCTIONS = "functions"
+APPENDED = "appended"
 
 
 def _is_called(data: RecompileData) -> bool:
@@ -101,6 +102,17 @@ def _is_sequence(data: RecompileData) -> bool:
 
 def _is_grown(data: RecompileData) -> bool:
     return _is_list(data) and _is_filled(data)
+
+
+def _kept(data: object) -> str:
+    read = isinstance(data, RecompileData) and ".item()" in data.code
+    what = "tensor, and read and append the number" if read else "item, and append it"
+    return (
+        f"If `{data.function}` only appends to it, return the {what} outside of the compiled "
+        "function: a list that compiled code does not touch has no guard."
+        if isinstance(data, RecompileData)
+        else ""
+    )
 
 
 class ContainerLength(RecompileRule):
@@ -160,6 +172,14 @@ class ContainerLength(RecompileRule):
             applies=_is_sequence,
             basis="tested",
             proof="tests/advice/RCP017/stack.py",
+        ),
+        Remedy(
+            "append-outside",
+            _kept,
+            when="a list of the program's that a line of the compiled function itself appends to",
+            applies=lambda data: data.held == APPENDED and _is_grown(data),
+            basis="tested",
+            proof="tests/advice/RCP017/append-outside.py",
         ),
         Remedy(
             "empty",
@@ -268,7 +288,7 @@ class ContainerLength(RecompileRule):
                 message=text + (" A length is never a symbol." if grows else _ONCE[filled]),
                 severity=_severity(group),
                 callers=callers_of(group, breaks),
-                held=FUNCTIONS if _holds_functions(group, trees) else "",
+                held=_held(group, trees),
                 harmless=None if grows or filled else "two lengths need two entries",
             )
 
@@ -283,6 +303,15 @@ class ContainerLength(RecompileRule):
 def _is_of_import(source: str) -> bool:
     """Whether it is a global of another module than the function's own."""
     return "__import_" in source
+
+
+def _held(group: Group, trees: Table[GuardTree]) -> str:
+    if _holds_functions(group, trees):
+        return FUNCTIONS
+    place = group.history.code(group.first, trees)
+    name = re.search(r"(\w{1,80})(?:['\"]?\])?`?\Z", group.cause.what)
+    appends = bool(name and re.search(_ADDS.format(name[1]), place.code))
+    return APPENDED if appends and place.function == group.history.function else ""
 
 
 def _holds_functions(group: Group, trees: Table[GuardTree]) -> bool:
