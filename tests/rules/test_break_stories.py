@@ -207,3 +207,20 @@ def test_an_unknown_size_behind_a_break_is_of_that_break(
     codes = {one.code for one in analyze(str(log)).told}
     assert "GBR008" in codes
     assert bool(codes - {"GBR008"}) is told
+
+
+@pytest.mark.parametrize(
+    ("line", "begins"),
+    [
+        ("if rows.numel() > 0:", "Take the `if` away"),
+        ("if len(rows):", "Take the `if` away"),
+        ("if len(rows) >= 1:", "Take the `if` away"),
+        ("if not len(rows):", "Leave the branch out"),
+        ("if len(rows) == 0:", "Leave the branch out"),
+    ],
+)
+def test_what_stands_below_a_question_for_elements_is_kept(
+    tmp_path: Path, line: str, begins: str
+) -> None:
+    found = broken(tmp_path, SYMBOL, (OWN, 7, "forward", line))
+    assert found.advice[0].text.startswith(begins)

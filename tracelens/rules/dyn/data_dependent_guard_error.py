@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.empties import asks_empty, leave_out
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.frames import Frame
@@ -86,6 +87,10 @@ class DataDependentData(FindingData):
         return f"a condition on a tensor's values (`{self.expression}`)"
 
 
+def _is_emptiness(data: DataDependentData) -> bool:
+    return user_code.package(data.file) == "" and asks_empty(data.code)
+
+
 class DataDependentGuardError(Rule):
     """Compiling stopped at a decision about a number that is only known when the graph runs.
 
@@ -106,9 +111,10 @@ class DataDependentGuardError(Rule):
     ``torch.export`` tries more than one way, and prints the errors of those that failed.
 
     ## What to do
-    Say what always holds with ``torch._check``, before the line; or move the branch out, or
-    into ``torch.cond``. Where the branch only saves work, ask in a way that takes "not known" for no
-    (``guard_or_false``): what stands below it is then never run in compiled code.
+    Leave a branch out that only asks whether a result is empty. Say what always holds with
+    ``torch._check``, before the line; or move the branch out, or into ``torch.cond``. Where the
+    branch only saves work, ask in a way that takes "not known" for no (``guard_or_false``): what
+    stands below it is then never run in compiled code.
 
     ## How a live run confirms it
     The same call with the check in it: the error is gone.
@@ -124,6 +130,15 @@ class DataDependentGuardError(Rule):
     unconfirmable = IN_THE_PROGRAM
     Data = DataDependentData
     remedies = (
+        Remedy(
+            "take-empty",
+            lambda data: leave_out(data.code),
+            when="a branch that asks whether the result of an operator is empty",
+            applies=_is_emptiness,
+            basis="tested",
+            proof="tests/advice/DYN001/take-empty.py",
+            edits=True,
+        ),
         Remedy(
             "proposed-check",
             "Before the line, add the one of these checks that always holds.",
@@ -143,8 +158,8 @@ class DataDependentGuardError(Rule):
                 else "If it is known whether the condition holds, say so before the line, with "
                 "`torch._check` on the number that the tensor gives."
             ),
-            when="torch proposes no checks",
-            applies=lambda data: not data.proposed,
+            when="torch proposes no checks, and the branch does not ask whether a result is empty",
+            applies=lambda data: not data.proposed and not _is_emptiness(data),
             code=lambda data: f"torch._check({data.condition})" if data.condition else None,
             since="2.2",
             basis="tested",
@@ -166,7 +181,7 @@ class DataDependentGuardError(Rule):
             "Only where the result is right without what stands below the branch, as where that "
             "saves work: compiled code then leaves it out in every call, whatever the number is.",
             when="a branch on one comparison, which decides no more than how fast it is",
-            applies=lambda data: bool(data.branch),
+            applies=lambda data: bool(data.branch) and not _is_emptiness(data),
             code=lambda data: (
                 "from torch.fx.experimental.symbolic_shapes import guard_or_false\n" + data.branch
             ),

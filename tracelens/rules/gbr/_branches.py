@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from tracelens.dynamo import empties
 from tracelens.rules.gbr._site_rule import BreakData, own
 from tracelens.rules.gbr._values import is_symbol
 
@@ -38,24 +39,10 @@ def _tested(data: BreakData) -> ast.expr | None:
 
 
 def asks_empty(data: BreakData) -> bool:
-    """Whether an ``if`` asks if a tensor has elements: ``not len(x)``, ``x.shape[0] == 0``."""
-    test = _tested(data)
-    if not branches(data, "if") or not is_symbol(data) or test is None or is_check(data):
+    """Whether an ``if`` asks if a tensor has elements, and is no check that raises."""
+    if not branches(data, "if") or not is_symbol(data) or is_check(data):
         return False
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _is_size(test.operand)
-    if not isinstance(test, ast.Compare):
-        return _is_size(test)
-    zero = len(test.ops) == 1 and isinstance(test.comparators[0], ast.Constant)
-    return zero and ast.unparse(test.comparators[0]) == "0" and _is_size(test.left)
-
-
-def _is_size(node: ast.expr) -> bool:
-    """Whether it is ``len(x)``, ``x.numel()``, ``x.size(0)`` or ``x.shape[0]``."""
-    if isinstance(node, ast.Call):
-        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        return name in {"len", "numel", "nelement", "size"}
-    return isinstance(node, ast.Subscript) and getattr(node.value, "attr", "") == "shape"
+    return empties.asks_empty(data.code)
 
 
 def is_check(data: BreakData) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tracelens.dynamo.breaks import BreakSite
+from tracelens.dynamo.empties import leave_out
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.remedies import Remedy
 from tracelens.report import Severity
@@ -79,9 +80,7 @@ class DataDependentBranch(SiteRule):
     remedies = (
         Remedy(
             "take-empty",
-            "Leave the branch out: operators take a tensor without elements. Sums, products and "
-            "indices of it are the same as skipping it; a mean of nothing is NaN, and its largest "
-            "element (`max`, `argmax`) is an error: keep the branch where one is taken.",
+            lambda data: leave_out(data.code),
             when="an `if` in code of your own that asks whether the result of an operator is empty",
             applies=asks_empty,
             basis="tested",
