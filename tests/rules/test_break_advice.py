@@ -124,11 +124,25 @@ def test_a_call_that_wants_a_number_is_given_no_tensor(tmp_path: Path) -> None:
         ("if pad.any():", "select"),
         ("if probs.max() > self.threshold:", "select"),
         ("if (x < 0).any():", "select"),
-        ("if x.sum() > 0: return x", "check-outside"),
+        ("if x.sum() > 0: return x", "compile-parts"),
+        ("if conf > self.threshold: return logits, number", "compile-parts"),
     ],
 )
 def test_only_a_check_of_nan_is_taken_for_a_check(tmp_path: Path, line: str, first: str) -> None:
     assert ids(broken(tmp_path, BRANCH, (OWN, 7, "forward", line)))[0] == first
+
+
+def test_a_function_without_modules_selects_what_it_returns(tmp_path: Path) -> None:
+    line = (OWN, 7, "gate", "if x.sum() > 0: return x")
+    assert ids(broken(tmp_path, BRANCH, line))[0] == "select"
+
+
+def test_parts_that_no_guard_names_are_not_told_to_be_compiled(tmp_path: Path) -> None:
+    line = ("/usr/lib/python3.11/site-packages/oddlib/net.py", 7, "forward", "if x.sum() > 0:")
+    found = broken(tmp_path, BRANCH, line)
+    assert "compile-inner" not in ids(found)
+    assert ids(found)[0] == "see-parts"
+    assert found.advice[0].env == 'TORCH_LOGS="graph_breaks,recompiles,guards"'
 
 
 def test_a_branch_on_nan_that_may_mend_it_is_left_out_by_no_word(tmp_path: Path) -> None:
@@ -534,7 +548,7 @@ def test_the_compiled_module_itself_is_no_path(
         *(CALLS * (2 if wrapped else 1)),
         (PACKAGE, 5, "forward", "if x.sum() > 0:"),
     )
-    [text] = [one.text for one in finding.advice if one.id == "compile-inner"]
+    [text] = [one.text for one in finding.advice if one.id == "see-parts"]
     assert ("`self.net`" in text) is named
     assert ("wrapper.py:149" in text) is named
 

@@ -49,7 +49,7 @@ FROM_OUTSIDE = {
     "in-library", "keep-caches", "raise-limit", "record-dynamic", "report", "own-code-object",
     "trace-autograd", "unwrap", "fused",
     # where to begin: the finding that is named has advice of its own
-    "breaks-first", "causes-first", "see-breaks", "worst-first",
+    "breaks-first", "causes-first", "see-breaks", "see-parts", "worst-first",
 }  # fmt: skip
 
 
@@ -385,7 +385,7 @@ def test_the_calls_that_lead_to_a_library_s_line_are_named() -> None:
     found = next(
         f for f in analyze(str(folder / "fires-library.log")).findings if f.code == "GBR001"
     )
-    (inner,) = [one for one in found.advice if one.id == "compile-inner"]
+    (inner,) = [one for one in found.advice if one.id == "see-parts"]
     assert inner.text.endswith("It is reached through pool/glob.py:63.")
 
 

@@ -46,6 +46,9 @@ def look_beside(
     break and that has nothing but single layers beside it: to compile these would gain nothing.
     """
     found = list(found)
+    if not len(trees):
+        for site in found:
+            site.guarded = False
     led, own = [site for site in found if site.via], [site for site in found if site.top]
     if not led and not own:
         return

@@ -16,6 +16,7 @@ __all__ = [
     "condition",
     "eager_only",
     "is_check",
+    "leaves_early",
     "may_check",
 ]
 
@@ -76,7 +77,22 @@ def computes(data: BreakData) -> bool:
     statement = _statement(data)
     return not isinstance(
         getattr(statement, "body", [None])[0],
-        ast.Break | ast.Continue | ast.Raise | ast.Return,
+        ast.Break | ast.Continue | ast.Raise,
+    ) and not _returns_several(data)
+
+
+def leaves_early(data: BreakData) -> bool:
+    """Whether the branch returns: from a module, or what cannot be selected."""
+    body = getattr(_statement(data), "body", [None])[0]
+    is_return = branches(data, "if") and isinstance(body, ast.Return)
+    return is_return and (data.function == "forward" or _returns_several(data))
+
+
+def _returns_several(data: BreakData) -> bool:
+    """Whether the line returns nothing, a constant or several values."""
+    body = getattr(_statement(data), "body", [None])[0]
+    return isinstance(body, ast.Return) and (
+        body.value is None or isinstance(body.value, ast.Constant | ast.Tuple | ast.List | ast.Dict)
     )
 
 

@@ -50,6 +50,8 @@ class BreakData(FindingData):
     via_line: Line | None = None
     #: Modules that are called beside the first of them, and do not lead to a break.
     beside: tuple[str, ...] = ()
+    #: Whether the log holds guards, which name such modules.
+    guarded: bool = True
     #: There are none, or single layers alone and several functions that break below the first.
     alone: bool = False
     #: Modules that the compiled module's own ``forward`` calls, where the line is in that.
@@ -102,6 +104,7 @@ def break_data(site: BreakSite, name: str = "") -> BreakData:
         if via
         else None,
         beside=site.beside,
+        guarded=site.guarded,
         alone=site.alone,
         parts=site.parts,
         held_by_numpy=site.held_by_numpy,

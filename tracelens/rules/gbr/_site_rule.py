@@ -41,6 +41,7 @@ __all__ = [
     "LIBRARY",
     "NEWER_VERSION",
     "REPORT_IN_EAGER",
+    "SEE_PARTS",
     "BreakData",
     "Code",
     "Line",
@@ -107,6 +108,25 @@ def _in_module(data: object) -> bool:
     return not isinstance(data, BreakData) or (data.in_module and not data.alone and not data.parts)
 
 
+def _is_unseen(data: object) -> bool:
+    """Whether what stands beside the way there would be named, if the log held the guards."""
+    return isinstance(data, BreakData) and not (data.guarded or data.beside)
+
+
+def _way(data: object) -> str:
+    if not isinstance(data, BreakData):
+        return ""
+    path = ", then ".join(f"`{name}`" for name in dict.fromkeys(data.via))
+    led = _by_lines(data)
+    if data.via_line is not None:
+        at = user_code.short(data.via_line.file, data.via_line.line)
+        led = f" It is reached through {path} (from {at} on)."
+    return (
+        "Record the guards as well: they name the modules that do not reach this line, which can "
+        f"be compiled instead of what calls them all. This log does not name them.{led}"
+    )
+
+
 def _steps(data: object) -> bool:
     return isinstance(data, BreakData) and data.in_optimizer
 
@@ -153,10 +173,24 @@ COMPILE_INNER = Remedy(
     _spared,
     when="the break is in an installed package, modules lead there, more than single layers are "
     "beside them, and no optimizer leads there",
-    applies=lambda data: bool(data.package) and not _steps(data) and _in_module(data),
+    applies=lambda data: (
+        bool(data.package) and not _steps(data) and _in_module(data) and not _is_unseen(data)
+    ),
     basis="tested",
     proof="tests/advice/GBR007/compile-inner.py",
     knob=_inner,
+)
+#: What cannot be named is not told to be compiled.
+SEE_PARTS = Remedy(
+    "see-parts",
+    _way,
+    when="the same, and the log has no guards, which name modules",
+    applies=lambda data: (
+        bool(data.package) and not _steps(data) and _in_module(data) and _is_unseen(data)
+    ),
+    env='TORCH_LOGS="graph_breaks,recompiles,guards"',
+    basis="untestable",
+    proof="it records more",
 )
 #: The line may be the user's own, or one of a package that the user's own line leads to.
 REPORT_IN_EAGER = Remedy(
@@ -196,6 +230,7 @@ LIBRARY = (
     LEAVE_CALL_OUT,
     COMPILE_PARTS,
     COMPILE_INNER,
+    SEE_PARTS,
     NEWER_VERSION,
 )
 
@@ -294,5 +329,5 @@ class SiteRule(Rule):
 
 def without_inner(finding: Finding) -> Finding:
     """Return the finding without the advice to compile what does not reach its line."""
-    advice = tuple(one for one in finding.advice if one.id != "compile-inner")
+    advice = tuple(one for one in finding.advice if one.id not in {"compile-inner", "see-parts"})
     return finding.model_copy(update={"advice": advice})

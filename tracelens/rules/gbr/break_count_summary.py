@@ -15,7 +15,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
 from tracelens.report.stories import Story, graph_break, layers_apart
 from tracelens.rules import Rule
-from tracelens.rules.gbr._site_rule import COMPILE_INNER, NEWER_VERSION, Line
+from tracelens.rules.gbr._site_rule import COMPILE_INNER, NEWER_VERSION, SEE_PARTS, Line
 from tracelens.rules.gbr._values import SCRIPTED, VALUES, is_value, value_of
 
 __all__ = ["BreakCountSummary"]
@@ -147,6 +147,7 @@ in user code at /home/ana/proj/model.py:39
             proof="what a later version traces is not in the log",
         ),
         COMPILE_INNER,
+        SEE_PARTS,
         NEWER_VERSION,
     )
 

@@ -17,6 +17,7 @@ from tracelens.rules.gbr._branches import (
     condition,
     eager_only,
     is_check,
+    leaves_early,
     may_check,
 )
 from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, own
@@ -28,7 +29,7 @@ __all__ = ["DataDependentBranch"]
 def _between(data: BreakData) -> bool:
     """Whether the branch is best taken by Python, between calls of compiled functions."""
     loops = data.code.startswith("while ")
-    return (data.leaves or loops) and data.function.isidentifier()
+    return (data.leaves or loops or leaves_early(data)) and data.function.isidentifier()
 
 
 class DataDependentBranch(SiteRule):
@@ -131,8 +132,8 @@ class DataDependentBranch(SiteRule):
                 f"Compile what `{data.function}` calls, instead of `{data.function}` itself: "
                 "Python then branches between compiled calls."
             ),
-            when="a `while`, a branch in a loop, or one that Dynamo cannot resume from, in the "
-            "function that was given up; code of your own",
+            when="a `while`, a branch in a loop, one that Dynamo cannot resume from, in the "
+            "function that was given up, or that returns from a `forward`; code of your own",
             applies=lambda data: own(data) and _between(data),
             basis="tested",
             proof="tests/advice/GBR002/compile-parts.py",

@@ -16,6 +16,7 @@ from tracelens.rules.gbr._site_rule import (
     LEAVE_STEP,
     NEWER_VERSION,
     REPORT_IN_EAGER,
+    SEE_PARTS,
     BreakData,
     SiteRule,
     named,
@@ -80,6 +81,7 @@ class DynamicOutputShape(SiteRule):
         LEAVE_CALL_OUT,
         COMPILE_PARTS,
         COMPILE_INNER,
+        SEE_PARTS,
         Remedy(
             "capture-size",
             "Let Dynamo capture the unknown size. Inductor and eager take it; a backend of another "

@@ -19,6 +19,7 @@ from tracelens.rules.gbr._site_rule import (
     LEAVE_STEP,
     NEWER_VERSION,
     REPORT_IN_EAGER,
+    SEE_PARTS,
     BreakData,
     SiteRule,
     named,
@@ -220,6 +221,7 @@ class ScalarFromTensor(SiteRule):
         LEAVE_CALL_OUT,
         COMPILE_PARTS,
         COMPILE_INNER,
+        SEE_PARTS,
         Remedy(
             "capture-scalars",
             "Let Dynamo capture the number as a symbol. Where Python computes with it further on "

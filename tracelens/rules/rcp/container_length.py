@@ -104,14 +104,12 @@ def _is_grown(data: RecompileData) -> bool:
     return _is_list(data) and _is_filled(data)
 
 
-def _kept(data: object) -> str:
-    read = isinstance(data, RecompileData) and ".item()" in data.code
-    what = "tensor, and read and append the number" if read else "item, and append it"
+def _kept(data: RecompileData) -> str:
+    read = ", and read the number there, too" if ".item()" in data.code else ""
     return (
-        f"If `{data.function}` only appends to it, return the {what} outside of the compiled "
-        "function: a list that compiled code does not touch has no guard."
-        if isinstance(data, RecompileData)
-        else ""
+        f"If `{data.function}` only appends to it, or counts it, do so outside of the compiled "
+        f"function, with what that returns{read}: a list that compiled code does not touch has no "
+        "guard."
     )
 
 
@@ -176,7 +174,7 @@ class ContainerLength(RecompileRule):
         Remedy(
             "append-outside",
             _kept,
-            when="a list of the program's that a line of the compiled function itself appends to",
+            when="a list of the program's that the compiled function itself makes longer",
             applies=lambda data: data.held == APPENDED and _is_grown(data),
             basis="tested",
             proof="tests/advice/RCP017/append-outside.py",
@@ -311,6 +309,7 @@ def _held(group: Group, trees: Table[GuardTree]) -> str:
     place = group.history.code(group.first, trees)
     name = re.search(r"(\w{1,80})(?:['\"]?\])?`?\Z", group.cause.what)
     appends = bool(name and re.search(_ADDS.format(name[1]), place.code))
+    appends = appends or _rises(tuple(group.values))
     return APPENDED if appends and place.function == group.history.function else ""
 
 
