@@ -110,6 +110,13 @@ def test_numbers_of_a_list_are_not_multiplied_with(
     assert [one.id for one in found.advice] == [advice]
 
 
+def test_a_factor_that_a_line_compares_is_computed_outside(tmp_path: Path) -> None:
+    line = "  # if self.lr > 0.05: y = y - self.lr * x  # proj/model.py:4 in forward"
+    guards = [f"self.lr == 0.0{line}"] + [f"self.lr == 0.{n}5{TENSORIFY}" for n in range(4)]
+    (found,) = [one for one in told(tmp_path, guards) if one.code == "RCP005"]
+    assert [one.id for one in found.advice] == ["compute-outside"]
+
+
 BRANCH = (
     "  # if k != 1.0:  # proj/model.py:4 in forward (_dynamo/variables/tensor.py:26 in evaluate)"
 )
@@ -170,11 +177,14 @@ def test_parts_of_a_module_are_named_as_the_program_writes_them(tmp_path: Path) 
     assert "`self.kinds['a'].kind`" in found.title
 
 
+GROWN = ["append-outside", "empty", "write-into"]
+
+
 @pytest.mark.parametrize(
     ("source", "code", "expected"),
     [
-        ("self.outputs", "self.outputs.append(output)", ["empty", "write-into"]),
-        ("outputs", "outputs += [x]", ["empty", "write-into"]),
+        ("self.outputs", "self.outputs.append(output)", GROWN),
+        ("outputs", "outputs += [x]", GROWN),
         ("cache", "keys = torch.cat(cache, 1)", ["stack", "allocate"]),
         ("puts", "outputs.append(x)", ["stack", "allocate"]),
         ("outputs", "if outputs == []:", ["stack", "allocate"]),

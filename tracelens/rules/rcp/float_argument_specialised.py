@@ -203,12 +203,13 @@ def _held(group: Group, trees: Table[GuardTree]) -> str:
     """Return what took the symbol for a constant; empty where no line of torch tells."""
     comments = [step.failure.comment for _, step in group.steps if step.failure]
     origins = [comment.origin for comment in comments if comment is not None and comment.origin]
+    name = str(getattr(group.first.check, "source", ""))
+    branch = branched(name, [step for _, step in group.steps], trees)
     if origins and all("tensorify" in origin for origin in origins):
-        return NUMBER
+        return PYTHON if branch else NUMBER  # a factor that is compared is a constant as well
     if origins:
         return PYTHON
-    name = str(getattr(group.first.check, "source", ""))
-    return BRANCH if branched(name, [step for _, step in group.steps], trees) else ""
+    return BRANCH if branch else ""
 
 
 def _drops(data: RecompileData) -> bool:
