@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from tracelens.evidence import Seen
+from tracelens.logs.chrome_trace import BackwardNode
 from tracelens.remedies import Remedy
 from tracelens.report import FindingData
 from tracelens.rules.trc._loss import REMEDIES as OF_LOSS
 from tracelens.rules.trc._loss import WHOLE
 
-__all__ = ["REMEDIES", "Chains"]
+__all__ = ["REMEDIES", "Chains", "has_penalty"]
+
+#: Squares that are added up, of each parameter: how many in all, and for each gradient, at least.
+MIN_SQUARES = 16
+MIN_PART = 0.3
 
 
 class Chains(FindingData):
@@ -26,12 +34,24 @@ class Chains(FindingData):
     #: On the CPU: whether much of the trace is drawing random numbers, or dropout.
     draws: bool = False
     drops: bool = False
+    #: Whether about as many squares are added up, and trained, as there are parameters.
+    penalty: bool = False
     #: Softmax and logarithm over many classes: two kernels, or one.
     loss: str = ""
 
 
 REMEDIES = (
     *OF_LOSS,
+    Remedy(
+        id="penalty",
+        text="If squares of all parameters are added to the loss: the optimizer has such an L2 "
+        "penalty, without these operators and their gradients. Of SGD and Adam `weight_decay` is "
+        "twice the factor; that of AdamW is another one.",
+        when="about as many squares are added up in training as there are parameters",
+        applies=lambda data: data.penalty,
+        code="torch.optim.SGD(model.parameters(), lr=0.1, weight_decay=2e-4)  # for 1e-4",
+        proof="https://docs.pytorch.org/docs/stable/generated/torch.optim.SGD.html",
+    ),
     Remedy(
         id="distances",
         text="If these are distances of all pairs of rows: a product gives them, nothing is "
@@ -79,3 +99,21 @@ REMEDIES = (
         proof="https://github.com/pytorch/pytorch/blob/v2.13.0/torch/_inductor/config.py",
     ),
 )
+
+
+def has_penalty(nodes: Iterable[Seen[BackwardNode]]) -> bool:
+    """Tell whether squares are added up of about as many tensors as are given gradients.
+
+    Where differences are squared it is a loss, or keeps weights near others; norms in a model have
+    means instead of sums.
+    """
+    called: dict[str, int] = {}
+    for row in nodes:
+        if not row.record.evaluated:
+            name = row.record.node.rpartition("::")[2].rstrip("0123456789")
+            called[name] = called.get(name, 0) + row.count
+    squares, sums = called.get("PowBackward", 0), called.get("SumBackward", 0)
+    given = called.get("AccumulateGrad", 0)
+    least = max(MIN_SQUARES, MIN_PART * given)
+    differences = called.get("SubBackward", 0)
+    return least <= squares <= given and sums >= squares > 2 * differences

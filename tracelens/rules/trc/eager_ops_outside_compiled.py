@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tracelens.evidence import Table
+from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.logs.chrome_trace import CompiledGraph, InductorKernel, Operator
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import SelfTime, Step, Window
-from tracelens.traces.runs import Run, runs
+from tracelens.traces.op_work import STREAMING
+from tracelens.traces.runs import COMPILING, Run, runs
 from tracelens.words import length, percent
 
 __all__ = ["EagerOpsOutsideCompiled"]
@@ -22,6 +24,10 @@ MIN_OF_STEP = 0.05
 #: Less than this per step, milliseconds, is a handful of operators.
 MIN_MS = 0.05
 MAX_TOLD = 5
+#: Share of the operators' time that is in compiled regions, where it is told that these generate
+#: no code; and what else than elementwise operators these call, too.
+MIN_INSIDE = 0.5
+_MOVES = frozenset({"copy_", "fill_", "cat", "sum", "mean"})
 
 
 class Eager(FindingData):
@@ -30,6 +36,8 @@ class Eager(FindingData):
     eager_ms: float
     compiled_ms: float
     of_ms: float
+    #: Whether what is compiled runs operator by operator.
+    one_by_one: bool = False
 
 
 class EagerOpsOutsideCompiled(Rule):
@@ -71,10 +79,22 @@ class EagerOpsOutsideCompiled(Rule):
     Data = Eager
     remedies = (
         Remedy(
+            id="backend",
+            text="Leave the backend out, or name Inductor: `eager` and `aot_eager` are there to "
+            "look for errors, and generate no code.",
+            code='model = torch.compile(model, backend="inductor")',
+            when="what is compiled runs operator by operator",
+            applies=lambda data: data.one_by_one,
+            since="2.0",
+            proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
+        ),
+        Remedy(
             id="compile",
             text="Compile the function that holds the operators too: the loop's body, the loss, "
             "the sampling.",
             code="step = torch.compile(step)",
+            when="operators are beside compiled code",
+            applies=lambda data: not data.one_by_one,
             since="2.0",
             basis="tested",
             proof="tests/advice/TRC008/compile.py",
@@ -82,16 +102,74 @@ class EagerOpsOutsideCompiled(Rule):
     )
 
     def check(
-        self, windows: Table[Window], *, steps: Table[Step], own: Table[SelfTime]
+        self,
+        windows: Table[Window],
+        *,
+        steps: Table[Step],
+        own: Table[SelfTime],
+        operators: Table[Operator],
+        graphs: Table[CompiledGraph],
+        generated: Table[InductorKernel],
     ) -> Iterator[Finding]:
-        """Yield one finding per trace with compiled regions and much eager work beside them."""
+        """Yield one finding per trace with compiled regions and much eager work beside them.
+
+        And one where such regions run operator by operator.
+        """
         for run in runs(windows, steps):
+            source = run.window.first.input
+            if not (len(graphs.within(source)) or len(generated.within(source))):
+                yield from self._one_by_one(run, list(operators.within(source)))
             eager, compiled = run.total("eager_ms"), run.total("compiled_ms")
             work = eager + compiled
             if not compiled or not run.total("regions") or not run.waits_for_host:
                 continue
             if eager >= max(MIN_SHARE * work, MIN_OF_STEP * run.ms, MIN_MS * run.n):
                 yield self._finding(run, eager, compiled, own)
+
+    def _one_by_one(self, run: Run, operators: list[Seen[Operator]]) -> Iterator[Finding]:
+        """Yield that what is compiled generates no code: each operator is called by itself.
+
+        Regions have had their number for longer than graphs are in traces; a graph break leaves
+        operators in a region, beside graphs.
+        """
+        whole = run.window.record
+        inside = (whole.operators_ms or 0.0) - (whole.eager_ms or 0.0)
+        rows = [
+            row
+            for row in operators
+            if STREAMING.fullmatch(row.record.op) and row.record.op not in _MOVES
+        ]
+        called = sum(row.count for row in rows)
+        compiles = (whole.compile_ms or 0.0) > COMPILING * whole.ms
+        known = [frame for frame in whole.frames if frame]
+        if not known or compiles or called < (whole.regions or 0):
+            return
+        if inside < max(MIN_INSIDE * (whole.operators_ms or 0.0), MIN_OF_STEP * whole.ms, MIN_MS):
+            return
+        rows.sort(key=lambda row: -row.ms)
+        share = min(1.0, inside / whole.ms)
+        data = Eager(
+            eager_ms=whole.eager_ms or 0.0,
+            compiled_ms=whole.compiled_ms or 0.0,
+            of_ms=whole.ms,
+            one_by_one=True,
+        )
+        names = ", ".join(f"`{row.record}`" for row in rows[:MAX_TOLD])
+        yield self.finding(
+            "backend",
+            title="what is compiled runs operator by operator: its backend generates no code",
+            message=(
+                f"Compiled regions hold operators for {length(inside)}, {percent(share)} of the "
+                f"trace, also such as Inductor makes kernels of: {names}. No generated graph is "
+                "called. The backends `eager` and `aot_eager` do so."
+            ),
+            severity=Severity.WARNING,
+            confidence=Confidence.MEDIUM,
+            count=whole.regions or 1,
+            evidence=[row.quote(f"{row.count} times") for row in rows[:2]],
+            advice=self.advise(data),
+            data=data,
+        )
 
     def _finding(self, run: Run, eager: float, compiled: float, own: Table[SelfTime]) -> Finding:
         rows = [row for row in own.within(run.window.first.input) if "::" in row.record.name]

@@ -11,7 +11,7 @@ from tracelens.logs.chrome_trace import BackwardNode, Operator, PythonFunction
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
-from tracelens.rules.trc._chains import REMEDIES, Chains
+from tracelens.rules.trc._chains import REMEDIES, Chains, has_penalty
 from tracelens.rules.trc._lines import holding
 from tracelens.rules.trc._loss import APART, Loss, loss_of
 from tracelens.traces.host_chains import SUMS
@@ -118,12 +118,12 @@ class PointwiseChainNotFused(Rule):
             busy = computing(timelines, source)
             ms = sum(row.record.ms for row in of_it)
             times = sum(row.record.count for row in of_it)
-            whole = window.record.ms
+            whole, penalty = window.record.ms, has_penalty(nodes.within(source))
             alone = ms - (window.record.optimizer_ms or 0.0)
             if not busy and alone >= max(MIN_CPU_MS, MIN_CPU_SHARE * whole):
                 line = holding(frames, source, whole, alone)
                 took = {str(row.record): row.ms / whole for row in operators.within(source)}
-                yield self._finding(of_it, alone, whole, took, line=line)
+                yield self._finding(of_it, alone, whole, took, line=line, penalty=penalty)
                 continue
             told = busy and ms >= MIN_SHARE * busy and times >= MIN_SEQUENCES
             if busy or whole > 0:
@@ -139,7 +139,8 @@ class PointwiseChainNotFused(Rule):
                     yield on_each(wider, timelines, source)
                     continue
             if told:
-                yield on_each(self._finding(of_it, ms, busy), timelines, source)
+                found = self._finding(of_it, ms, busy, penalty=penalty)
+                yield on_each(found, timelines, source)
 
     def _printed(self, row: Seen[PrintedProfile]) -> Iterator[Finding]:
         """Yield what share eager mode's elementwise kernels are, where nothing is generated."""
@@ -268,6 +269,7 @@ class PointwiseChainNotFused(Rule):
         took: dict[str, float] | None = None,
         *,
         line: Seen[PythonFunction] | None = None,
+        penalty: bool = False,
     ) -> Finding:
         """Tell of sequences: ``took`` are the shares of operators of the CPU, None for a GPU."""
         on_cpu = took is not None
@@ -291,6 +293,7 @@ class PointwiseChainNotFused(Rule):
             of_ms=busy,
             distances=on_cpu and squared >= ms / 2,
             draws=drawn >= MIN_DRAWN,
+            penalty=penalty,
             drops=(took or {}).get(_DROPPED, 0.0) >= MIN_DROPPED,
         )
         summed = on_cpu and any(row.record.kernels[-1] in SUMS for row in rows)
