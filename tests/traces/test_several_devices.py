@@ -78,3 +78,35 @@ def test_a_pause_is_named_by_the_function_that_covers_it(
     finding = found(tmp_path, events, with_stack=1, **A100)["TRC024"]
     assert finding.where is not None
     assert finding.where.function == named
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [("DataParallel.forward", "ddp"), ("DistributedDataParallel.forward", "compile")],
+)
+def test_one_process_that_launches_for_all_devices_is_told_to_be_several(
+    tmp_path: Path, name: str, advice: str
+) -> None:
+    """No CUDA graph holds what is sent to several devices."""
+    events = [span("user_annotation", name, 0, 20_000), *late(600, 2)]
+    advised = [one.id for one in found(tmp_path, events, **A100)["TRC002"].advice]
+    assert advised[0] == advice
+    assert ("graph" in advised) is (advice == "compile")
+
+
+@pytest.mark.parametrize(
+    ("file", "advice"),
+    [
+        ("torch/nn/parallel/data_parallel.py", "ddp"),
+        ("torch/nn/parallel/distributed.py", "graph"),
+    ],
+)
+def test_a_wrapper_of_several_devices_is_no_graph(tmp_path: Path, file: str, advice: str) -> None:
+    events: list[Json] = []
+    for step in range(5):
+        at = 20_000.0 * step
+        args = {"args": {"correlation": step + 1}}
+        events += [call("cudaLaunchKernel", at, 5, step + 1), kernel(GEMM, at + 10, 10_000) | args]
+        events.append(span("python_function", f"{file}(160): forward", at + 10_000, 9_950))
+    finding = found(tmp_path, events, with_stack=1, **A100)["TRC024"]
+    assert [one.id for one in finding.advice] == [advice]

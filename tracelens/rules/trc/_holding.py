@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tracelens.remedies import Remedy
 from tracelens.report import FindingData
+from tracelens.rules.trc._parallel import is_replicating
 from tracelens.traces.host_work import Work
 
 __all__ = ["BACKWARD", "GARBAGE", "REMEDIES", "WAITS", "Holding", "doing"]
@@ -62,6 +63,10 @@ def _lock(data: Holding) -> str:
             f"holds the lock, that is waited for. If it is a lock, {held}"
         )
     return f"If it waits for a lock, {held}"
+
+
+def _replicates(data: Holding) -> bool:
+    return not data.on_cpu and is_replicating(data.frame.rpartition("(")[0])
 
 
 def _may_be_anything(data: Holding) -> bool:
@@ -189,12 +194,23 @@ REMEDIES = (
         proof="https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
     ),
     Remedy(
+        id="ddp",
+        text="Use `DistributedDataParallel`, one process for each GPU: `nn.DataParallel` copies "
+        "the model to all of them, and launches for all, in one Python.",
+        code="model = DistributedDataParallel(model.to(rank), device_ids=[rank])",
+        when="`nn.DataParallel` holds devices up",
+        applies=_replicates,
+        proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.DataParallel.html",
+    ),
+    Remedy(
         id="graph",
         text="Where shapes stay the same, record the step as a CUDA graph: replayed, it needs "
         "none of this work. If it is so in the first step only, record a later one.",
         code='model = torch.compile(model, mode="reduce-overhead")',
         when="a library that launches kernels, and prepares no batches",
-        applies=lambda data: not data.on_cpu and data.work == Work.LIBRARY,
+        applies=lambda data: (
+            not data.on_cpu and data.work == Work.LIBRARY and not _replicates(data)
+        ),
         since="2.0",
         proof="https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",
     ),

@@ -9,6 +9,8 @@ from tracelens.report import FindingData
 from tracelens.rules.trc._small import backward_passes
 from tracelens.traces.measured import TraceHeader
 from tracelens.traces.runs import Run
+from tracelens.traces.views import View, generated
+from tracelens.words import share_of
 
 __all__ = [
     "REMEDIES",
@@ -16,6 +18,7 @@ __all__ = [
     "beside",
     "changed_in_place",
     "has_graphs",
+    "in_long_gaps",
     "norms_one_by_one",
     "passes_of",
     "recurrent_cells",
@@ -60,6 +63,8 @@ class Launches(FindingData):
     norms: int = 0
     #: Whether the device has CUDA graphs.
     graphs: bool = True
+    #: Whether ``nn.DataParallel`` launches for all devices, in one process.
+    replicas: bool = False
     #: Cells of recurrent modules that are called one by one.
     cells: int = 0
     #: Operators that change one tensor in place, where most of what is launched are such.
@@ -67,6 +72,16 @@ class Launches(FindingData):
 
 
 REMEDIES = (
+    Remedy(
+        id="ddp",
+        text="Use `DistributedDataParallel`, one process for each GPU (`torchrun "
+        "--nproc-per-node=gpu`): `nn.DataParallel` launches for all of them from threads of one "
+        "Python, that take turns, and copies the model in each step.",
+        when="`nn.DataParallel` launches for all devices",
+        applies=lambda data: data.replicas,
+        code="model = DistributedDataParallel(model.to(rank), device_ids=[rank])",
+        proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.DataParallel.html",
+    ),
     Remedy(
         id="recurrent",
         text="Where a step needs nothing but the one before, give the whole sequence to the "
@@ -141,7 +156,7 @@ REMEDIES = (
         when="nothing is compiled yet",
         applies=lambda data: (
             not (data.compiled or data.reads or data.sizing or data.stacked or data.in_place)
-            and not (data.passes or data.recurrent)
+            and not (data.passes or data.recurrent or data.replicas)
         ),
         since="2.0",
         proof="https://docs.pytorch.org/docs/stable/torch.compiler.html",
@@ -207,7 +222,8 @@ REMEDIES = (
         code='torch.compile(model, mode="reduce-overhead")',
         when="they run on a GPU",
         applies=lambda data: (
-            data.graphs and not (data.on_cpu or data.in_place or data.sizing or data.passes)
+            data.graphs
+            and not (data.on_cpu or data.in_place or data.sizing or data.passes or data.replicas)
         ),
         since="2.0",
         proof="https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",
@@ -305,3 +321,12 @@ def passes_of(
     called = {str(row.record): row.count for row in operators.within(source)}
     evaluated = {row.count for row in nodes.within(source) if row.record.evaluated}
     return backward_passes(called, evaluated, max(updates, len(run.all_steps)))
+
+
+def in_long_gaps(view: View) -> float:
+    """Return the time in gaps that some line of Python is to blame for, in the steady steps."""
+    every = view.run.window.record.ms
+    part = min(1.0, share_of(view.window_ms, every))
+    return part * sum(
+        row.long_ms for row in view.held if row.cause == "not_launched" and not generated(row.frame)
+    )

@@ -16,7 +16,17 @@ from tracelens.logs.chrome_trace import (
     PythonFunction,
 )
 
-__all__ = ["DDP", "REDUCER", "Passes", "Trained", "begun_apart", "often", "passes_of", "replicates"]
+__all__ = [
+    "DDP",
+    "REDUCER",
+    "Passes",
+    "Trained",
+    "begun_apart",
+    "is_replicating",
+    "often",
+    "passes_of",
+    "replicates",
+]
 
 DDP = "DistributedDataParallel"
 #: What DistributedDataParallel fills a bucket with, once for each gradient that it reduces, and the
@@ -70,12 +80,17 @@ def passes_of(rows: Iterable[Seen[Collective]], of: Trained, source: str) -> Pas
 def replicates(notes: Table[Annotation], frames: Table[PythonFunction], source: str) -> bool:
     """Tell whether ``nn.DataParallel`` sends a model to all devices, in one process."""
     called = {row.record.name for row in notes.within(source)}
-    files = (row.record.file.replace("\\", "/") for row in frames.within(source))
+    files = (row.record.file for row in frames.within(source))
     return (
         "DataParallel.forward" in called
         or {"Broadcast", "ReduceAddCoalesced"} <= called
-        or any(file.endswith(_REPLICATING) for file in files)
+        or any(is_replicating(file) for file in files)
     )
+
+
+def is_replicating(file: str) -> bool:
+    """Tell whether a file is one of ``nn.DataParallel``'s."""
+    return file.replace("\\", "/").endswith(_REPLICATING)
 
 
 def _all_reduced(of: Trained, source: str) -> bool:

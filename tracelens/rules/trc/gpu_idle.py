@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.logs.chrome_trace import Operator, RuntimeCall
+from tracelens.logs.chrome_trace import Annotation, Operator, PythonFunction, RuntimeCall
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.rules.trc._launches import has_graphs, sized
+from tracelens.rules.trc._parallel import replicates
 from tracelens.traces.measured import DeviceBusy, Step, TraceHeader, Window
 from tracelens.traces.ranks import RankTime
 from tracelens.traces.rows import HeldBy, SyncTime, Timeline
@@ -184,6 +185,8 @@ class GpuIdle(Rule):
         headers: Table[TraceHeader],
         places: Table[SyncTime],
         ran: Table[DeviceBusy],
+        notes: Table[Annotation],
+        frames: Table[PythonFunction],
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose device is idle."""
         straggler = late(list(ranks))
@@ -201,6 +204,7 @@ class GpuIdle(Rule):
                 alone = own and waited >= MOST * view.idle_ms
                 doing = _computing(view, operators, calls)
                 graphs = has_graphs(headers, view.source)
+                graphs = graphs and not replicates(notes, frames, view.source)
                 count = len(view.run.all_steps)
                 sizing = sized(operators, view.source, count, view.run.window.record.launches)
                 behind = view.late_ms >= MOST * view.idle_ms

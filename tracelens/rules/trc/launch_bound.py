@@ -6,7 +6,13 @@ from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.logs.chrome_trace import BackwardNode, Operator, OptimizerCall, PythonFunction
+from tracelens.logs.chrome_trace import (
+    Annotation,
+    BackwardNode,
+    Operator,
+    OptimizerCall,
+    PythonFunction,
+)
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
@@ -16,12 +22,14 @@ from tracelens.rules.trc._launches import (
     beside,
     changed_in_place,
     has_graphs,
+    in_long_gaps,
     norms_one_by_one,
     passes_of,
     recurrent_cells,
     sized,
 )
 from tracelens.rules.trc._lines import busiest, told
+from tracelens.rules.trc._parallel import replicates
 from tracelens.rules.trc._small import (
     MANY_READS,
     MIN_READING,
@@ -42,8 +50,8 @@ from tracelens.traces.measured import (
 from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.rows import HeldBy, KernelTime, Timeline
 from tracelens.traces.runs import IDLE, Run, runs
-from tracelens.traces.views import View, generated, stories, views, where_of
-from tracelens.words import length, percent, share_of
+from tracelens.traces.views import View, stories, views, where_of
+from tracelens.words import length, percent
 
 __all__ = ["LaunchBound"]
 
@@ -121,6 +129,7 @@ class LaunchBound(Rule):
         works: Table[KernelWork],
         optimizers: Table[OptimizerCall],
         ran: Table[DeviceBusy],
+        notes: Table[Annotation],
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose host launches more slowly than the device works.
 
@@ -142,7 +151,7 @@ class LaunchBound(Rule):
             n, launches = view.kernels, view.launches
             if not n or launches < MIN_LAUNCHED * n or n < MIN_KERNELS * view.n:
                 continue
-            late = view.late_ms - _in_long_gaps(view)
+            late = view.late_ms - in_long_gaps(view)
             if view.window_ms > 0 and late >= IDLE * view.window_ms:
                 norms = norms_one_by_one(operators, nodes, view.source, len(run.all_steps))
                 graphs = has_graphs(headers, view.source)
@@ -154,6 +163,7 @@ class LaunchBound(Rule):
                     compiled=bool(run.total("compiled_ms")),
                     norms=norms,
                     graphs=graphs,
+                    replicas=replicates(notes, frames, view.source),
                     sizing=sized(
                         operators, view.source, len(run.all_steps), run.window.record.launches
                     ),
@@ -385,12 +395,3 @@ def _is_launching(told: PrintedProfile) -> bool:
         ) and told.launch_ms >= MIN_LAUNCHING * told.host_ms
     short = 1000 * told.device_ms < 2 * SHORT_US * told.launches
     return short and told.host_ms - told.wait_ms > 1.25 * told.device_ms
-
-
-def _in_long_gaps(view: View) -> float:
-    """Return the time in gaps that some line of Python is to blame for, in the steady steps."""
-    every = view.run.window.record.ms
-    part = min(1.0, share_of(view.window_ms, every))
-    return part * sum(
-        row.long_ms for row in view.held if row.cause == "not_launched" and not generated(row.frame)
-    )
