@@ -55,6 +55,8 @@ class Launches(FindingData):
     selected: int = 0
     #: On the CPU: products and convolutions of one sample, where nearly all are, in each step.
     singles: int = 0
+    #: On the CPU: small products of one row each, where nearly all are such.
+    rows: int = 0
     #: Backward passes of each step, where they are many.
     passes: int = 0
     #: On the CPU: whether they are the steps of a recurrent module.
@@ -133,6 +135,15 @@ REMEDIES = (
         code="y = model(torch.stack(samples))",
         since="2.0",
         proof="https://docs.pytorch.org/tutorials/intermediate/per_sample_grads.html",
+    ),
+    Remedy(
+        id="rows",
+        text="Give the model several samples at once, which takes hardly longer than one: of a "
+        "rollout the observations of several environments, of a sequence several sequences.",
+        when="small products of one row each run many times on the CPU",
+        applies=lambda data: data.rows > 0 and not (data.singles or data.passes or data.recurrent),
+        code="actions = policy(torch.stack(observations))",
+        proof="https://gymnasium.farama.org/api/vector/",
     ),
     Remedy(
         id="vectorize",
@@ -327,6 +338,14 @@ def in_long_gaps(view: View) -> float:
     """Return the time in gaps that some line of Python is to blame for, in the steady steps."""
     every = view.run.window.record.ms
     part = min(1.0, share_of(view.window_ms, every))
+    rows = [row for row in view.held if row.cause == "not_launched" and not generated(row.frame)]
+    places: dict[str, float] = {}
+    for row in rows:
+        place = row.user_frame or row.operator
+        places[place] = places.get(place, 0.0) + (row.ms if place else 0.0)
+    # A launch takes a tenth of such a gap: one place that has most of them does something else.
+    one = max(places, key=lambda place: places[place], default="")
+    mostly = part * places.get(one, 0.0) >= MOST * view.late_ms
     return part * sum(
-        row.long_ms for row in view.held if row.cause == "not_launched" and not generated(row.frame)
+        row.ms if mostly and one in {row.user_frame, row.operator} else row.long_ms for row in rows
     )

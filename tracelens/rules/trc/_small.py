@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ __all__ = [
     "ONE_ELEMENT",
     "Small",
     "backward_passes",
+    "of_one_row",
     "selected",
     "singles",
     "small_operators",
@@ -35,6 +37,12 @@ SOME_PER_CALL_MS = 0.0125
 ENTERING_MS = 0.002
 MIN_CALLING = 0.6
 MAX_SOME_LARGE = 0.35
+#: What views take, which compute nothing, milliseconds for each: a machine that is slower, or busy,
+#: takes longer for all calls. From so many on, and up to so many times as long.
+VIEWS = frozenset({"aten::as_strided", "aten::t", "aten::transpose", "aten::view"})
+VIEW_MS = 0.001
+MIN_VIEWS = 200
+MAX_SLOW = 8.0
 #: Share of the trace that is left at least without the longer operators and the profiler's part.
 MUCH_LEFT = 0.2
 #: Share of the trace that the optimizer, and compiled code, may have: other rules tell of them.
@@ -94,9 +102,10 @@ def small_operators(
     Where backward passes are many, they need not be: each does what one could do for all.
     """
     calls = sum(called.values())
+    slow = _slow(own, called)
     each = ((row.record.ms, called.get(row.record.name, 0)) for row in own)
-    large = sum(ms for ms, count in each if ms > MAX_PER_CALL_MS * count > 0)
-    longer = whole.ms > MAX_PER_CALL_MS * calls and not passes
+    large = sum(ms for ms, count in each if ms > slow * MAX_PER_CALL_MS * count > 0)
+    longer = whole.ms > slow * MAX_PER_CALL_MS * calls and not passes
     if calls < MIN_CALLS or longer or large >= MAX_LARGE * whole.ms:
         return None
     inside = sum(row.record.ms for row in own if row.record.name in called)
@@ -107,7 +116,10 @@ def small_operators(
     much = (
         calls >= MUCH_CALLS
         and whole.ms >= MUCH_MS
-        and (whole.ms <= MUCH_PER_CALL_MS * calls or _calling(whole, calls, large, inside))
+        and (
+            whole.ms <= slow * MUCH_PER_CALL_MS * calls
+            or _calling(whole, slow * calls, large, inside)
+        )
         and left >= MUCH_LEFT * whole.ms
         and (whole.optimizer_ms or 0.0) < MAX_TOLD * whole.ms
         and (whole.compiled_ms or 0.0) + (whole.compile_ms or 0.0) < MAX_COMPILED * whole.ms
@@ -123,7 +135,31 @@ def small_operators(
     return Small(calls, whole.ms / calls, reads, recurrent, left, much, sizing, some)
 
 
-def _calling(whole: Window, calls: int, large: float, inside: float) -> bool:
+def _slow(own: list[Seen[SelfTime]], called: dict[str, int]) -> float:
+    """Return how many times as long as usual a call takes on this machine, by what views take."""
+    rows = [row.record for row in own if row.record.name in VIEWS]
+    count = sum(called.get(row.name, 0) for row in rows)
+    if count < MIN_VIEWS:
+        return 1.0
+    return min(MAX_SLOW, max(1.0, sum(row.ms for row in rows) / (VIEW_MS * count)))
+
+
+#: Products of one row each: how many there are at least, up to which size of what they are
+#: multiplied with (models that make one token at a time have larger ones), and their part of all.
+MIN_ROWS = 200
+MAX_WEIGHTS = 1 << 16
+_ONE_ROW = re.compile(r"1x(\d+) by \d+x(\d+)")
+
+
+def of_one_row(works: Iterable[KernelWork]) -> int:
+    """Return how many small products of one row run on the CPU, where nearly all are such."""
+    rows = [work for work in works if work.on_host and work.kind == "product"]
+    sides = [(work.count, _ONE_ROW.fullmatch(work.shape)) for work in rows]
+    count = sum(n for n, one in sides if one and int(one[1]) * int(one[2]) <= MAX_WEIGHTS)
+    return count if count >= max(MIN_ROWS, MOST_SINGLES * sum(n for n, _ in sides)) else 0
+
+
+def _calling(whole: Window, calls: float, large: float, inside: float) -> bool:
     """Tell whether most of the time is calling operators, where each has a little more of it."""
     outside = max(0.0, whole.ms - inside)
     return (

@@ -13,6 +13,7 @@ from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.rules.trc._holding import BACKWARD, GARBAGE, REMEDIES, WAITS, Holding, doing
+from tracelens.rules.trc._pauses import called_in, is_stray, named
 from tracelens.traces.host_work import Work, work_of
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.rows import BetweenOperators, CopyTime, HeldBy, MemoryTraffic, Timeline
@@ -38,13 +39,8 @@ MOST = 5
 NOT_WORK = ("torch/profiler/", "torch/autograd/profiler", "threading.py(", "selectors.py(")
 #: What is an operator, and no annotation around half of the step.
 _OPERATOR = re.compile(r"\w::\w|Backward\d*$")
-#: How much more a function may take that is called before the first operator, too.
-BEFORE = 1.3
 #: How the calls of compiled frames are named.
 _REGION = "Torch-Compiled Region: "
-#: Calls for each pause from which on it is not the function that takes long.
-OFTEN = 10
-_COMPREHENSION = re.compile(r"<(?:\w+comp|genexpr|lambda)>$")
 #: Share of the idle time that one line explains.
 MAIN = 0.5
 #: Gaps from which on they may follow from results that are copied to the host, and bytes of one:
@@ -144,26 +140,28 @@ class HostWorkHoldsDevice(Rule):
         whole = window.record.ms
         bound = window.record.added_ms
         stacks = window.record.python_calls
-        unnamed = [row for row in rows if not stacks and not _named(row.record)]
+        unnamed = [row for row in rows if not stacks and not named(row.record)]
         ms = sum(row.record.ms for row in unnamed)
         if ms - bound * share_of(ms, whole) >= max(MIN_CPU_MS, UNNAMED * whole):
             yield self._unnamed(window, unnamed, ms)
         sums: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0])
         inner: dict[str, Seen[BetweenOperators]] = {}
-        calls = {str(row.record): row.count for row in frames.within(window.first.input)}
+        known = frames.within(window.first.input)
+        calls = {str(row.record): row.count for row in known}
+        took = {str(row.record): row.ms for row in known}
         for row in rows:
-            name = _named(row.record)
-            if row.record.called == BACKWARD or _stray(row.record, calls):
+            name = named(row.record)
+            if row.record.called == BACKWARD or is_stray(row.record, calls, took):
                 continue  # torch's own: it sorts its nodes, and lets go of what was kept
             if name and not any(word in name for word in NOT_WORK[:2]):
                 sums[name][0] += row.record.ms
                 sums[name][1] += row.record.count
-                known = inner.get(name, row)
-                inner[name] = max(known, row, key=lambda each: each.record.ms)
+                longest = inner.get(name, row)
+                inner[name] = max(longest, row, key=lambda each: each.record.ms)
         for name, (ms, pauses) in sorted(sums.items(), key=lambda pair: (-pair[1][0], pair[0])):
             less = ms - bound * share_of(ms, whole)
             if less >= max(MIN_CPU_MS, WARN_SHARE * whole):
-                most = _called_in(name, less, frames, window.first.input)
+                most = called_in(name, less, frames, window.first.input)
                 yield self._between(window, name, less, int(pauses), inner[name], most=most)
 
     def _unnamed(
@@ -349,32 +347,6 @@ class HostWorkHoldsDevice(Rule):
             advice=self.advise(data),
             data=data,
         )
-
-
-def _called_in(
-    name: str, ms: float, frames: Table[PythonFunction], source: str
-) -> Seen[PythonFunction] | None:
-    """Return the function that a comprehension calls: its own name says nothing."""
-    if not _COMPREHENSION.search(name):
-        return None
-    file = name.rpartition("(")[0]
-    rows = [
-        row
-        for row in frames.within(source)
-        if row.record.file == file
-        and MAIN * ms <= row.ms <= BEFORE * ms
-        and not row.record.function.startswith("<")
-    ]
-    return min(rows, key=lambda row: row.ms, default=None)
-
-
-def _stray(row: BetweenOperators, calls: dict[str, int]) -> bool:
-    """Tell whether a function pauses in few of its calls: the machine did something else then."""
-    return row.called != GARBAGE and OFTEN * row.count < calls.get(row.frame, 0)
-
-
-def _named(row: BetweenOperators) -> str:
-    return row.user_frame or row.frame or row.operator
 
 
 def _work(name: str, operator: str, inner: str) -> Work:

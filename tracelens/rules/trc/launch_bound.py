@@ -35,6 +35,7 @@ from tracelens.rules.trc._small import (
     MIN_READING,
     ONE_ELEMENT,
     Small,
+    of_one_row,
     selected,
     singles,
     small_operators,
@@ -143,9 +144,9 @@ class LaunchBound(Rule):
                 yield self._summed(row)
         for each in runs(windows, steps):
             mine = [row.record for row in works.within(each.window.first.input)]
-            one = singles(mine, len(each.all_steps))
             passes = passes_of(each, operators, nodes, optimizers)
-            yield from self._on_cpu(each, own, operators, frames, one=one, passes=passes)
+            few = singles(mine, len(each.all_steps)), of_one_row(mine)
+            yield from self._on_cpu(each, own, operators, frames, one=few, passes=passes)
         for view in views(windows, steps, timelines, held, whole=True, ran=ran):
             run = view.run
             n, launches = view.kernels, view.launches
@@ -187,7 +188,7 @@ class LaunchBound(Rule):
         operators: Table[Operator],
         frames: Table[PythonFunction],
         *,
-        one: int,
+        one: tuple[int, int],
         passes: int,
     ) -> Iterator[Finding]:
         """Yield that a program on the CPU calls many operators that do little."""
@@ -216,7 +217,7 @@ class LaunchBound(Rule):
         rows: list[Seen[Operator]],
         line: Seen[PythonFunction] | None,
         *,
-        one: int,
+        one: tuple[int, int],
         passes: int,
     ) -> Finding:
         reading = min(small.left_ms, small.reading_ms())
@@ -235,7 +236,8 @@ class LaunchBound(Rule):
             sizing=small.sizing,
             stacked=stacked,
             selected=selected({str(row.record): row.count for row in rows}),
-            singles=0 if stacked else one,
+            singles=0 if stacked else one[0],
+            rows=0 if stacked else one[1],
             passes=passes,
             recurrent=small.recurrent,
         )
@@ -254,8 +256,9 @@ class LaunchBound(Rule):
         elif small.reads:
             title = f"single elements of tensors are read {small.reads:,} times, an operator each"
         where = f" {told(line, whole.ms)}." if line is not None else ""
-        where += f" {one:,} convolutions of each step are of one image." if data.singles else ""
+        where += f" {one[0]:,} convolutions of each step are of one image." if data.singles else ""
         where += f" {data.selected:,} select one row or element." if data.selected else ""
+        where += f" {data.rows:,} products are of one row." if data.rows else ""
         rows = sorted(rows, key=lambda row: (reads and str(row.record) != ONE_ELEMENT, -row.ms))
         return self.finding(
             "operators",
