@@ -34,7 +34,7 @@ from tracelens.traces.own_frames import mine
         ("torch/nn/functional.py(2): log_softmax", "", "library", ["graph"]),
         # What is parallel is no data, and where a project lies says nothing.
         ("torch/distributed/fsdp/sharded_data_parallel.py(8): forward", "", "library", ["graph"]),
-        ("torch/nn/parallel/data_parallel.py(18): forward", "", "library", ["graph"]),
+        ("torch/nn/parallel/data_parallel.py(18): forward", "", "library", ["ddp"]),
         ("/data/ana/proj/train.py(10): forward", "", "own", ["workers", "rarely"]),
         ("C:\\data\\ana\\proj\\train.py(10): forward", "", "own", ["workers", "rarely"]),
         ("/home/ana/proj/data/images.py(10): resize", "", "prepares", ["workers"]),

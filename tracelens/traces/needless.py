@@ -180,7 +180,8 @@ class NeedlessProducts:
         other = inner * between * narrow + rows * inner * narrow
         if CHEAPER * other > now:
             return
-        sure = between != inner  # else the second may take what the first took
+        # Else the second may take what the first took, or be the gradient of what it gave.
+        sure = between != inner and (narrow != inner or bool(first.batch))
         if sure or narrow == 1:
             self._keep("order", first, 1 - other / now, sure=sure)
 
