@@ -125,7 +125,7 @@ def test_a_busy_device_may_still_be_what_nobody_waits_for(asked: float) -> None:
     """The last kernel waits for those before it, or, asked for late, for the host."""
     finding = found(busy_beside(asked))["TRC030"]
     assert finding.severity is Severity.NONE
-    assert ("wait for the host" in (finding.harmless or "")) == (asked == 940)
+    assert ("when the host launches" in (finding.harmless or "")) == (asked == 940)
     assert finding.data["host_share"] == pytest.approx(0.94 if asked == 940 else 0, abs=0.03)
 
 

@@ -110,3 +110,25 @@ def test_a_wrapper_of_several_devices_is_no_graph(tmp_path: Path, file: str, adv
         events.append(span("python_function", f"{file}(160): forward", at + 10_000, 9_950))
     finding = found(tmp_path, events, with_stack=1, **A100)["TRC024"]
     assert [one.id for one in finding.advice] == [advice]
+
+
+@pytest.mark.parametrize(
+    ("function", "each", "told"),
+    [("random_affine", 128, True), ("forward", 128, False), ("random_affine", 8, False)],
+)
+def test_samples_that_a_gpu_prepares_one_by_one_are_told(
+    tmp_path: Path, function: str, each: int, told: bool
+) -> None:
+    """As often as a block of a model is called in a step, or for each of its samples."""
+    events: list[Json] = []
+    for step in range(4):
+        start, length = 20_000.0 * step, 20_000.0 / each
+        events.append(span("user_annotation", f"ProfilerStep#{step}", start, 19_999))
+        events += [
+            span("python_function", f"augment.py(30): {function}", start + length * n, length - 2)
+            for n in range(each)
+        ]
+    events += late(4_000, 1)
+    events.sort(key=lambda event: (event["ts"], -event["dur"]))
+    advised = [one.id for one in found(tmp_path, events, with_stack=1, **A100)["TRC002"].advice]
+    assert advised[0] == ("samples" if told else "compile")

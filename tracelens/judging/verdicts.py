@@ -17,6 +17,9 @@ from tracelens.rules import Rule
 
 __all__ = ["Judge"]
 
+#: How the codes of rules about traces begin.
+OF_TRACES = "TRC"
+
 
 class Judge:
     """Asks rule after rule about one run."""
@@ -89,6 +92,10 @@ class Judge:
         found = list(said)
         if facts.distribution:
             packs.vet(found, facts)
+        if found and facts.code.startswith(OF_TRACES):
+            from tracelens.traces.wording import in_words_of  # noqa: PLC0415 -- of traces only
+
+            found = in_words_of(found, self._evidence)
         if len(found) > 1 and self._ranks:
             from tracelens.traces.over_ranks import once_for_all  # noqa: PLC0415 -- of traces only
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from tracelens.evidence import Table
-from tracelens.logs.chrome_trace import BackwardNode, Operator, OptimizerCall
+from tracelens.evidence import Seen, Table
+from tracelens.logs.chrome_trace import BackwardNode, Operator, OptimizerCall, PythonFunction
 from tracelens.remedies import Remedy
 from tracelens.report import FindingData
 from tracelens.rules.trc._small import backward_passes
+from tracelens.traces.host_work import Work, work_of
 from tracelens.traces.measured import TraceHeader
 from tracelens.traces.runs import Run
 from tracelens.traces.views import View, generated
@@ -22,6 +23,7 @@ __all__ = [
     "norms_one_by_one",
     "passes_of",
     "recurrent_cells",
+    "samples_one_by_one",
     "sized",
 ]
 
@@ -65,6 +67,8 @@ class Launches(FindingData):
     norms: int = 0
     #: Whether the device has CUDA graphs.
     graphs: bool = True
+    #: On a GPU: calls per step of a function that prepares samples, and has most of the time.
+    samples: int = 0
     #: Whether ``nn.DataParallel`` launches for all devices, in one process.
     replicas: bool = False
     #: Cells of recurrent modules that are called one by one.
@@ -83,6 +87,16 @@ REMEDIES = (
         applies=lambda data: data.replicas,
         code="model = DistributedDataParallel(model.to(rank), device_ids=[rank])",
         proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.DataParallel.html",
+    ),
+    Remedy(
+        id="samples",
+        text="Prepare a whole batch at once, not each of its samples: operators take tensors with "
+        "one more side, and launch as much for all as for one.",
+        when="a function that prepares data, by its name, is called for each sample, on a GPU",
+        applies=lambda data: data.samples > 0 and not data.replicas,
+        code="images = augment(torch.stack(images))  # with random numbers for each image",
+        basis="untestable",
+        proof="it depends on the function",
     ),
     Remedy(
         id="recurrent",
@@ -167,7 +181,7 @@ REMEDIES = (
         when="nothing is compiled yet",
         applies=lambda data: (
             not (data.compiled or data.reads or data.sizing or data.stacked or data.in_place)
-            and not (data.passes or data.recurrent or data.replicas)
+            and not (data.passes or data.recurrent or data.replicas or data.samples)
         ),
         since="2.0",
         proof="https://docs.pytorch.org/docs/stable/torch.compiler.html",
@@ -235,6 +249,7 @@ REMEDIES = (
         applies=lambda data: (
             data.graphs
             and not (data.on_cpu or data.in_place or data.sizing or data.passes or data.replicas)
+            and not data.samples
         ),
         since="2.0",
         proof="https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",
@@ -349,3 +364,19 @@ def in_long_gaps(view: View) -> float:
     return part * sum(
         row.ms if mostly and one in {row.user_frame, row.operator} else row.long_ms for row in rows
     )
+
+
+#: Calls for each step from which on they are of single samples.
+_SAMPLES = 16
+
+
+def samples_one_by_one(line: Seen[PythonFunction] | None, steps: int) -> int:
+    """Return how often a function that prepares data is called in each step, where that is often.
+
+    Its name tells what it does; blocks of a model are called as often.
+    """
+    each = line.count // steps if line is not None and steps else 0
+    if line is None or each < _SAMPLES:
+        return 0
+    work = work_of(f"program.py(1): {line.record.function}", "")
+    return each if work == Work.PREPARES else 0

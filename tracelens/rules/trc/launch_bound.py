@@ -26,10 +26,12 @@ from tracelens.rules.trc._launches import (
     norms_one_by_one,
     passes_of,
     recurrent_cells,
+    samples_one_by_one,
     sized,
 )
 from tracelens.rules.trc._lines import busiest, told
 from tracelens.rules.trc._parallel import replicates
+from tracelens.rules.trc._printed_launches import is_launching
 from tracelens.rules.trc._small import (
     MANY_READS,
     MIN_READING,
@@ -57,13 +59,6 @@ from tracelens.words import length, percent
 __all__ = ["LaunchBound"]
 
 MIN_KERNELS = 500
-#: In a printed table, which is of many steps.
-MIN_PRINTED = 1000
-#: ... and in some of its rows.
-MIN_OF_ROWS = 100
-SHORT_US = 10.0
-#: Share of the step that the calls take which launch kernels.
-MIN_LAUNCHING = 0.3
 #: In totals alone: times that the host works as long as the device.
 MIN_RATIO = 5.0
 #: A launch of a CUDA graph starts many kernels: then launching is not what holds the GPU up.
@@ -138,7 +133,7 @@ class LaunchBound(Rule):
         """
         del profiles
         for row in printed:
-            if _is_launching(row.record):
+            if is_launching(row.record):
                 yield self._printed(row)
             elif row.record.is_foot and row.record.host_to_gpu >= MIN_RATIO:
                 yield self._summed(row)
@@ -156,7 +151,10 @@ class LaunchBound(Rule):
             if view.window_ms > 0 and late >= IDLE * view.window_ms:
                 norms = norms_one_by_one(operators, nodes, view.source, len(run.all_steps))
                 graphs = has_graphs(headers, view.source)
+                ms = run.window.record.ms
+                line = busiest(frames, view.source, ms)
                 known = Launches(
+                    samples=samples_one_by_one(line, len(run.all_steps)),
                     kernels=round(n),
                     launches=round(launches),
                     late_ms=late,
@@ -177,8 +175,6 @@ class LaunchBound(Rule):
                         run.window.record.optimizer_single or 0,
                     ),
                 )
-                ms = run.window.record.ms
-                line = busiest(frames, view.source, ms)
                 yield self._finding(view, known, list(kernels.within(view.source)), line)
 
     def _on_cpu(
@@ -386,15 +382,3 @@ class LaunchBound(Rule):
             advice=self.advise(data),
             data=data,
         )
-
-
-def _is_launching(told: PrintedProfile) -> bool:
-    """Tell whether a printed table shows many short kernels, and a host that is slower."""
-    if told.launches < (MIN_OF_ROWS if told.is_part else MIN_PRINTED) or told.host_ms <= 0:
-        return False
-    if told.device_ms is None:
-        return (
-            told.is_part or not told.by_torch
-        ) and told.launch_ms >= MIN_LAUNCHING * told.host_ms
-    short = 1000 * told.device_ms < 2 * SHORT_US * told.launches
-    return short and told.host_ms - told.wait_ms > 1.25 * told.device_ms
