@@ -106,6 +106,27 @@ def test_a_tensor_in_place_of_a_size_is_read_all_the_same(
     assert ("keep-tensor" in ids(found)) == is_kept
 
 
+@pytest.mark.parametrize(
+    ("line", "first", "is_captured"),
+    [
+        ("meter.update(loss.item(), 8)", "read-outside", False),
+        ("ptr = int(self.queue_ptr)", "read-outside", False),
+        ("ptr = self.ptr[0].item()", "read-outside", False),
+        ("self.last = float(loss.item())", "read-outside", False),
+        ("n = lengths.max().item()", "keep-tensor", True),
+        ("n = int(lengths.max())", "capture-scalars", True),
+        ("x = x[: lengths.max().item()]", "capture-scalars", True),
+    ],
+)
+def test_a_number_that_python_keeps_is_no_symbol_of_a_graph(
+    tmp_path: Path, line: str, first: str, *, is_captured: bool
+) -> None:
+    """It would be guarded in the next step, where it is another one."""
+    found = ids(broken(tmp_path, ITEM, (OWN, 7, "forward", line)))
+    assert found[0] == first
+    assert ("capture-scalars" in found) is is_captured
+
+
 def test_a_call_that_wants_a_number_is_given_no_tensor(tmp_path: Path) -> None:
     line = 'self.writer.add_scalar("loss", loss.item())'
     found = broken(tmp_path, ITEM, (OWN, 7, "loss", line))

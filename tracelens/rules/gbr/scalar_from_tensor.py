@@ -76,6 +76,8 @@ def _kept(data: BreakData) -> str | None:
         return None
     if is_statement(code) and "append(" not in code:  # whatever is called wants a number
         return None
+    if _is_counted(code):  # of which a place in a queue is made
+        return None
     return None if _hands_on(code) else code.replace(".item()", ".detach()")
 
 
@@ -96,6 +98,48 @@ def _keeps(function: str) -> bool:
     """Whether it is a container's: a class, or what adds to a list."""
     last = function.rpartition(".")[2]
     return last[:1].isupper() or last in {"append", "dict", "list", "tuple"}
+
+
+def _to_state(code: str) -> bool:
+    """Whether Python keeps the number: ``meter.update(x.item())``, ``self.last = float(x.item())``.
+
+    What guards see of it later is another value in each step.
+    """
+    line = _parsed(code)
+    if isinstance(line, ast.Expr):
+        return isinstance(line.value, ast.Call) and ".item()" in code
+    targets = line.targets if isinstance(line, ast.Assign) else [getattr(line, "target", None)]
+    kept = any(isinstance(one, ast.Attribute | ast.Subscript) for one in targets)
+    return _is_counted(code) or (kept and ".item()" in code)
+
+
+def _is_counted(code: str) -> bool:
+    """Whether it is the number of a buffer that the module keeps: ``at = int(self.ptr)``."""
+    line = _parsed(code)
+    value = line.value if isinstance(line, ast.Assign) else None
+    return value is not None and _is_counter(value)
+
+
+def _parsed(code: str) -> ast.stmt | None:
+    try:
+        return next(iter(ast.parse(code.strip()).body), None)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _is_counter(value: ast.expr) -> bool:
+    if not isinstance(value, ast.Call):
+        return False
+    if isinstance(value.func, ast.Name) and value.func.id == "int" and len(value.args) == 1:
+        return _of_self(value.args[0])
+    called = value.func
+    return isinstance(called, ast.Attribute) and called.attr == "item" and _of_self(called.value)
+
+
+def _of_self(value: ast.expr) -> bool:
+    inside: ast.expr = value.value if isinstance(value, ast.Subscript) else value
+    held = inside.value if isinstance(inside, ast.Attribute) else None
+    return isinstance(held, ast.Name) and held.id == "self"
 
 
 #: In a package such a number mostly becomes a size, and an operator that needs it raises.
@@ -226,12 +270,13 @@ class ScalarFromTensor(SiteRule):
             "capture-scalars",
             "Let Dynamo capture the number as a symbol. Where Python computes with it further on "
             "(math, NumPy, range), the graph breaks there instead.",
-            when="no branch or loop of Python depends on the number in the same line, and no "
-            "package turns it into a number of Python there",
+            when="no branch or loop of Python depends on the number in the same line, Python does "
+            "not keep it, and no package turns it into a number of Python there",
             applies=lambda data: (
                 not data.name
                 and not _is_fake(data)
                 and not data.code.startswith(CONTROL)
+                and not _to_state(data.code)
                 and not (data.package and _CONVERTED.search(data.code))
             ),
             setting="torch._dynamo.config.capture_scalar_outputs = True",
@@ -243,7 +288,12 @@ class ScalarFromTensor(SiteRule):
         ),
         Remedy(
             "read-outside",
-            "Return the tensor, and read the number outside of the compiled function.",
+            lambda data: (
+                "Python keeps the number, and what it becomes later is another one in each step: "
+                "return the tensor, and do this line outside of the compiled function."
+                if _to_state(data.code)
+                else "Return the tensor, and read the number outside of the compiled function."
+            ),
             when="a line of your own, or one that the log does not name",
             applies=lambda data: not (data.name or data.package or _is_fake(data)),
             basis="tested",
