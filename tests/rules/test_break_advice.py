@@ -116,6 +116,9 @@ def test_a_tensor_in_place_of_a_size_is_read_all_the_same(
         ("n = lengths.max().item()", "keep-tensor", True),
         ("n = int(lengths.max())", "capture-scalars", True),
         ("x = x[: lengths.max().item()]", "capture-scalars", True),
+        ("rows.mul_(scale.item())", "capture-scalars", True),
+        ("torch._check(count.item() > 0)", "capture-scalars", True),
+        ("self.__init__(loss.item())", "read-outside", False),
     ],
 )
 def test_a_number_that_python_keeps_is_no_symbol_of_a_graph(

@@ -39,6 +39,15 @@ def test_in_a_library_all_such_attributes_are_made_numbers_of_python(tmp_path: P
     assert "vars(part)" in str(found.advice[0].code)
 
 
+def test_a_name_that_is_a_tensor_in_another_class_is_not_called_a_number(tmp_path: Path) -> None:
+    text = LOG.read_text()
+    held = next(one for one in text.splitlines() if f"check_tensor({HELD}," in one)
+    for other in ("._modules['b']._buffers['hop_length']", "._modules['b'].hop_length"):
+        line = held.replace(HELD, f"L['self']{other}")
+        found = first(text.replace(held, f"{held}\n{line}"), tmp_path)
+        assert not {one.id for one in found.advice} & {"python-number", "python-numbers"}
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -199,6 +199,25 @@ def test_a_list_that_the_line_appends_to_is_emptied(
 
 
 @pytest.mark.parametrize(
+    ("code", "is_told"),
+    [
+        ("if len(self.seen) > 100:", True),
+        ("self.seen.append(x)", True),
+        ("if not self.seen:", True),
+        ("return x + torch.stack(self.seen).sum(0)", False),
+        ("for one in self.seen:", False),
+        ("last = self.seen[len(self.seen) - 1]", False),
+    ],
+)
+def test_a_list_whose_items_are_read_is_not_filled_outside(
+    code: str, tmp_path: Path, *, is_told: bool
+) -> None:
+    found = told(tmp_path, [f"len(self.seen) == {n}" for n in range(1, 7)], code)
+    (about,) = [one for one in found if one.code == "RCP017"]
+    assert ("append-outside" in [one.id for one in about.advice]) is is_told
+
+
+@pytest.mark.parametrize(
     ("source", "expected"),
     [("G['STATE']['step']", "out-of-container"), ("G['STEP']", "pass-argument")],
 )

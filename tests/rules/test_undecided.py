@@ -39,3 +39,19 @@ def test_a_condition_is_named_as_the_program_writes_it(
     assert given["check"] == (f"torch._check({condition})" if condition else "")
     assert ("guard-or-false" in given) is bool(condition)
     assert (condition or expression) in data.asked
+
+
+@pytest.mark.parametrize(
+    ("code", "is_left_out"),
+    [
+        ("if len(found) > 0:", True),
+        ("if found.numel() == 0: return x", True),
+        ("elif len(found) > 0:", False),  # what stands below is not for every call
+        ('if found.numel() == 0: raise ValueError("nothing found")', False),
+        ("if found.numel() == 0: assert training", False),
+    ],
+)
+def test_no_branch_of_several_and_no_check_is_left_out(code: str, *, is_left_out: bool) -> None:
+    given = advice(code, "u0 > 0")
+    assert ("take-empty" in given) is is_left_out
+    assert ("check" in given) is not is_left_out

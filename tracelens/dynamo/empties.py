@@ -29,24 +29,35 @@ def leave_out(code: str) -> str:
 
 
 def _has_some(code: str) -> bool | None:
-    """Return whether the branch is taken where there are elements; None if it asks another."""
-    text = code.strip()
-    if not text.startswith(("if ", "elif ")):
+    """Return whether the branch is taken where there are elements; None if it asks another.
+
+    What stands below an ``elif`` is not for every call, and a check that raises is there to raise.
+    """
+    test = _condition(code.strip())
+    if test is None:
         return None
-    text = text.removeprefix("el")
-    try:
-        body = ast.parse(f"{text} pass" if text.endswith(":") else text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    test = body[0].test if body and isinstance(body[0], ast.If) else None
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return False if _is_size(test.operand) else None
     if not isinstance(test, ast.Compare):
-        return True if test is not None and _is_size(test) else None
+        return True if _is_size(test) else None
     if len(test.ops) > 1 or not _is_size(test.left):
         return None
     asked = ast.unparse(test).removeprefix(ast.unparse(test.left)).strip()
     return asked in _SOME if asked in _SOME | _NONE else None
+
+
+def _condition(text: str) -> ast.expr | None:
+    """Return what an ``if`` asks that is no check."""
+    if not text.startswith("if "):
+        return None
+    try:
+        body = ast.parse(f"{text} pass" if text.endswith(":") else text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    branch = body[0] if body else None
+    if not isinstance(branch, ast.If) or isinstance(branch.body[0], ast.Assert | ast.Raise):
+        return None
+    return branch.test
 
 
 def _is_size(node: ast.expr) -> bool:

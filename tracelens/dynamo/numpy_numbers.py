@@ -19,6 +19,11 @@ _NUMBER = re.compile(
     r"check_tensor\(___from_numpy\(L\['\w{1,60}'\](?:\._modules\['\w{1,60}'\]){0,20}"
     r"\.(\w{1,60})\), [^\[]{1,200}\bsize=\[\]"
 )
+#: What is a tensor of torch under such a name, in another class.
+_TENSOR = re.compile(
+    r"check_tensor\(L\['\w{1,60}'\](?:\._modules\['\w{1,60}'\]){0,20}"
+    r"(?:\._(?:buffers|parameters)\['(\w{1,60})'\]|\.(\w{1,60})), "
+)
 #: With these a line reads a number of its own.
 _READS = re.compile(r"\.(?:item|tolist)\(")
 
@@ -40,11 +45,14 @@ def look_for_numbers(found: Iterable[BreakSite], trees: Table[GuardTree]) -> Non
 
 
 def _held(trees: Table[GuardTree]) -> dict[_Process, set[str]]:
-    """Return the names of such attributes, by the process that has them."""
+    """Return the names of nothing but such attributes, by the process that has them."""
     held: dict[_Process, set[str]] = {}
+    tensors: dict[_Process, set[str]] = {}
     for row in trees:
-        matches = (_NUMBER.match(guard.expression) for guard in row.record.guards)
-        if names := {match[1] for match in matches if match}:
-            for place in row.places:
-                held.setdefault(place.process, set()).update(names)
-    return held
+        checks = [guard.expression for guard in row.record.guards]
+        numbers = {match[1] for match in map(_NUMBER.match, checks) if match}
+        others = {match[1] or match[2] for match in map(_TENSOR.match, checks) if match}
+        for place in row.places if numbers or others else ():
+            held.setdefault(place.process, set()).update(numbers)
+            tensors.setdefault(place.process, set()).update(others)
+    return {process: names - tensors[process] for process, names in held.items()}

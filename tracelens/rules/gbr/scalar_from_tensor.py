@@ -107,10 +107,15 @@ def _to_state(code: str) -> bool:
     """
     line = _parsed(code)
     if isinstance(line, ast.Expr):
-        return isinstance(line.value, ast.Call) and ".item()" in code
+        called = ast.unparse(line.value.func) if isinstance(line.value, ast.Call) else ""
+        return bool(called) and ".item()" in code and not _COMPUTES.search(called)
     targets = line.targets if isinstance(line, ast.Assign) else [getattr(line, "target", None)]
     kept = any(isinstance(one, ast.Attribute | ast.Subscript) for one in targets)
     return _is_counted(code) or (kept and ".item()" in code)
+
+
+#: What keeps no number: operators that write into a tensor (``x.mul_``), and checks of torch's.
+_COMPUTES = re.compile(r"\.[a-z]\w{0,60}(?<!_)_\Z|\btorch\._(?:assert|check)")
 
 
 def _is_counted(code: str) -> bool:
@@ -140,6 +145,20 @@ def _of_self(value: ast.expr) -> bool:
     inside: ast.expr = value.value if isinstance(value, ast.Subscript) else value
     held = inside.value if isinstance(inside, ast.Attribute) else None
     return isinstance(held, ast.Name) and held.id == "self"
+
+
+def _outside(code: str) -> str:
+    if _is_counted(code):
+        return (
+            "If the module never changes what it holds there, keep it as a number of Python from "
+            "the start. If it counts, do what needs the number outside of the compiled function."
+        )
+    if _to_state(code):
+        return (
+            "What Python keeps of it is another number in each step: return the tensor, and do "
+            "this line outside of the compiled function."
+        )
+    return "Return the tensor, and read the number outside of the compiled function."
 
 
 #: In a package such a number mostly becomes a size, and an operator that needs it raises.
@@ -288,12 +307,7 @@ class ScalarFromTensor(SiteRule):
         ),
         Remedy(
             "read-outside",
-            lambda data: (
-                "Python keeps the number, and what it becomes later is another one in each step: "
-                "return the tensor, and do this line outside of the compiled function."
-                if _to_state(data.code)
-                else "Return the tensor, and read the number outside of the compiled function."
-            ),
+            lambda data: _outside(data.code),
             when="a line of your own, or one that the log does not name",
             applies=lambda data: not (data.name or data.package or _is_fake(data)),
             basis="tested",

@@ -309,8 +309,16 @@ def _held(group: Group, trees: Table[GuardTree]) -> str:
     place = group.history.code(group.first, trees)
     name = re.search(r"(\w{1,80})(?:['\"]?\])?`?\Z", group.cause.what)
     appends = bool(name and re.search(_ADDS.format(name[1]), place.code))
-    appends = appends or _rises(tuple(group.values))
+    appends = appends or (
+        _rises(tuple(group.values)) and not (name and _reads_items(name[1], place.code))
+    )
     return APPENDED if appends and place.function == group.history.function else ""
+
+
+def _reads_items(name: str, code: str) -> bool:
+    """Whether the line needs what the list holds, not only how much: ``torch.stack(self.seen)``."""
+    rest = re.sub(rf"\blen\((?:self\.)?{name}\)|^(?:el)?if (?:not )?(?:self\.)?{name}:", "", code)
+    return re.search(rf"\b{name}\b", rest) is not None
 
 
 def _holds_functions(group: Group, trees: Table[GuardTree]) -> bool:
