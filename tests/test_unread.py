@@ -33,7 +33,7 @@ def test_a_symbolic_loop_may_read_all(tmp_path: Path) -> None:
 
 
 def test_each_use_in_a_loop_counts(tmp_path: Path) -> None:
-    (found,) = told(tmp_path, READ, "loadu(in_ptr0 + 0); loadu(in_ptr0 + ")
+    (found,) = told(tmp_path, READ, "loadu(in_ptr0 + x1); loadu(in_ptr0 + ")
     assert "at most 8 are read" in found
 
 
@@ -55,3 +55,12 @@ def test_a_result_that_is_returned_is_read(tmp_path: Path) -> None:
 
 def test_another_name_for_it_may_read_all(tmp_path: Path) -> None:
     assert not told(tmp_path, "#pragma GCC ivdep", "auto in_ptr9 = in_ptr0;  // reuse")
+
+
+@pytest.mark.parametrize(("index", "fires"), [("x1 + 65536L*x0", True), ("2048L*x1 + x0", False)])
+def test_a_column_of_as_many_rows_as_a_row_is_long_is_not_a_row(
+    tmp_path: Path, index: str, fires: bool
+) -> None:
+    old = "in_ptr0 + static_cast<int64_t>(x1 + 65536L*x0)"
+    found = told(tmp_path, old, f"in_ptr0 + static_cast<int64_t>({index})")
+    assert bool(found) is fires

@@ -164,3 +164,55 @@ def test_a_product_with_a_diagonal_matrix(
             program.call(then, [product[0]] * 2, ["", ""], 10)
         program.call("sigmoid", [[8]], [""], 10)
     assert form(program.result(tmp_path)) == told
+
+
+LAST = ("select", [SCORES], ["", "1", "-1"])
+
+
+@pytest.mark.parametrize(
+    ("then", "told"),
+    [
+        # The last position asks for all of them; a loop goes on to the one before.
+        ([("bmm", [[2, 1, 32_000], [2, 32_000, 256]])], None),
+        ([("mm", [[2, 64], [64, 64]]), ("select", [SCORES])], None),
+        ([("mm", [[2, 64], [64, 64]])] * 3 + [("sum", [SCORES])], None),
+        ([("mm", [[2, 64], [64, 64]])] * 3 + [("sum", [[2, 32_000]])], "head"),
+        ([("mm", [[2, 64], [64, 64]])] * 40, "head"),
+    ],
+)
+def test_scores_that_something_else_takes_later_are_not_told(
+    tmp_path: Path, then: list[tuple[str, list[Any]]], told: str | None
+) -> None:
+    program = Program(on_gpu=False)
+    for _ in range(5):
+        program.call("mm", [[512, 256], [256, 32_000]], ["", ""], 4_000)
+        program.call(*LAST)
+        for name, dims in then:
+            program.call(name, dims, ["", "1", "254"])
+    assert form(program.result(tmp_path)) == told
+
+
+@pytest.mark.parametrize("times", [1, 2, 20])
+def test_a_matrix_that_is_multiplied_again_and_again_is_computed_once(
+    tmp_path: Path, times: int
+) -> None:
+    program = Program(on_gpu=False)
+    for _ in range(5):
+        program.call("mm", [[1024, 512], [512, 1024]], ["", ""], 4_000)
+        for _ in range(times):
+            program.call("mv", [[1024, 1024], [1024]], ["", ""], 100)
+            program.call("div", [[1024], []], ["", ""], 10)
+    assert form(program.result(tmp_path)) == ("order" if times == 1 else None)
+
+
+@pytest.mark.parametrize(
+    "dims", [{"a": 1}, [{"a": 1, "b": 2}] * 3, [[4, 4], {"a": 1, "b": 2}], "x"]
+)
+@pytest.mark.parametrize("name", ["mm", "addmm", "mv", "select", "diag_embed"])
+def test_shapes_of_another_form_are_passed_over(tmp_path: Path, dims: Any, name: str) -> None:
+    program = Program(on_gpu=False)
+    program.call("mm", [[512, 256], [256, 32_000]], ["", ""], 4_000)
+    program.call("select", [SCORES], {"a": 1})  # type: ignore[arg-type]
+    program.call(name, dims, ["", "1", "-1"])
+    program.events[-1]["args"]["Input type"] = []
+    program.result(tmp_path)

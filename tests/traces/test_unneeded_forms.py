@@ -45,6 +45,10 @@ def test_a_backend_that_generates_no_code_is_told(
     if told:
         assert finding is not None
         assert [one.id for one in finding.advice] == ["backend"]
+        # Parts that torch.compiler.disable keeps out of a compiled function look the same.
+        assert "backend generates" not in finding.title
+        assert "torch.compiler.disable" in finding.message
+        assert finding.advice[0].text.startswith("Where `torch.compile` is given a backend")
 
 
 def test_kernels_that_inductor_generated_are_generated_code(tmp_path: Path) -> None:
@@ -77,6 +81,10 @@ def trained(parameters: int, nodes: dict[str, int]) -> list[Json]:
         (80, {"PowBackward0": 20, "SumBackward0": 20}, False),  # less than three tenths
         (40, {"PowBackward0": 40, "MeanBackward1": 40}, False),  # RMSNorm by hand
         (40, {"PowBackward0": 40, "SumBackward0": 41, "SubBackward0": 40}, False),  # differences
+        # Rows are scaled to length one: x / x.pow(2).sum(-1).sqrt().
+        (40, {"PowBackward0": 20, "SumBackward1": 21, "SqrtBackward0": 20}, False),
+        (40, {"PowBackward0": 20, "SumBackward1": 21, "RsqrtBackward0": 20}, False),
+        (40, {"PowBackward0": 20, "SumBackward1": 21, "SqrtBackward0": 2}, True),
         (20, {"PowBackward0": 40, "SumBackward0": 41}, False),  # more than there are parameters
     ],
 )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 from math import prod
+from typing import NamedTuple
 
 import msgspec
 
@@ -116,31 +117,48 @@ def _counted(source: str, parameter: str, columns: int) -> int | None:
         found = [one for block in nest.blocks for one in _uses(block, word, ())]
     except _Unknown:
         return None
-    # Columns that are left out ask for a smaller weight, not for fewer rows.
-    if not found or any(columns not in spans for spans in found):
+    # Columns that are left out ask for a smaller weight, not for fewer rows: a loop as long as a
+    # row that goes from row to row has a factor in the index.
+    if not found or not all(_goes_along(one, columns) for one in found):
         return None
-    return sum(map(prod, found))
+    return sum(prod(span for _, span in one.loops) for one in found)
+
+
+class _Use(NamedTuple):
+    """What stands behind a parameter, and the counters and spans of the loops around it."""
+
+    text: str
+    loops: tuple[tuple[str, int], ...]
+
+
+def _goes_along(use: _Use, columns: int) -> bool:
+    """Tell whether a loop goes over all elements of a row, one after the other."""
+    counters = [counter for counter, span in use.loops if span == columns and counter]
+    return any(re.search(rf"(?<![*\w]){counter}\b(?! ?\*)", use.text) for counter in counters)
 
 
 class _Unknown(Exception):
     """What a kernel reads cannot be told."""
 
 
-def _uses(block: Block, word: re.Pattern[str], spans: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Yield, for each use of a parameter, what the loops around it go over.
+def _uses(
+    block: Block, word: re.Pattern[str], loops: tuple[tuple[str, int], ...]
+) -> Iterator[_Use]:
+    """Yield the uses of a parameter, with the loops around them.
 
     Raises:
         _Unknown: A bound is symbolic, or the parameter has another name inside of the loops.
     """
     for text in block.texts:
-        uses = len(word.findall(text))
-        if uses and not spans:
-            raise _Unknown
-        yield from (spans for _ in range(uses))
+        for use in word.finditer(text):
+            if not loops:
+                raise _Unknown
+            yield _Use(text[use.end() :].partition(";")[0], loops)
     for inside in block.blocks:
-        yield from _uses(inside, word, spans)
+        yield from _uses(inside, word, loops)
     for loop in block.loops:
-        held = list(_uses(loop.body, word, (*spans, loop.header.span or 0)))
-        if any(0 in one for one in held):
+        around = (*loops, (loop.header.counter, loop.header.span or 0))
+        held = list(_uses(loop.body, word, around))
+        if any(not span for one in held for _, span in one.loops):
             raise _Unknown
         yield from held

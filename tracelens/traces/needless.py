@@ -38,6 +38,8 @@ MAX_THREADS = 1_024
 MAX_FORMS = 200
 #: What may come between a product and what takes its result: it is the same, in another type.
 _SAME = frozenset({"aten::copy_"})
+#: Operators in which what was found may turn out to be used again.
+MAX_HELD = 32
 _ADDED = frozenset({"aten::add", "aten::add_", "aten::sub", "aten::sub_"})
 
 
@@ -82,12 +84,24 @@ class _Product:
 
 
 @dataclass(slots=True)
+class _Held:
+    """What was found, until it is known that nothing else takes the result of the product."""
+
+    form: str
+    product: _Product
+    saves: float
+    sure: bool = True
+    left: int = MAX_HELD
+
+
+@dataclass(slots=True)
 class _Thread:
     end: float = 0.0
     linear_end: float = 0.0
     last: _Product | None = None
     #: Side of the diagonal matrix that was made last, if nothing came after it.
     side: int = 0
+    held: _Held | None = None
 
 
 @dataclass(slots=True)
@@ -125,6 +139,7 @@ class NeedlessProducts:
         """Yield the forms, with the first product of each."""
         for thread in self._threads.values():
             self._let_go(thread)
+            self._settle(thread)
         for (form, what, shape, sure), each in self._sums.items():
             row = Needless(
                 form=form,
@@ -139,9 +154,12 @@ class NeedlessProducts:
     def _next(self, thread: _Thread, event: Complete, name: Name) -> None:
         sides = (_PRODUCTS | _BIASED).get(event.name)
         takes = event.name in {"aten::select", "aten::slice"}
-        if not (sides or takes or thread.last or event.name == "aten::diag_embed"):
+        waits = thread.last or thread.held
+        if not (sides or takes or waits or event.name == "aten::diag_embed"):
             return
         shapes = _decoded(event.args.dims if event.args is not None else b"")
+        if thread.held is not None:
+            self._use_again(thread, thread.held, shapes)
         if sides:
             self._multiply(thread, event, name, shapes, sides)
         elif event.name == "aten::diag_embed":
@@ -163,13 +181,21 @@ class NeedlessProducts:
             return
         plain = event.name in _PRODUCTS and not product.weighs
         if last is not None and last.fresh and plain and not last.weighs:
-            self._order(last, product)
+            self._order(thread, last, product)
         self._let_go(thread)
+        held = thread.held
+        if held is not None and held.form == "head":
+            self._use_again(thread, held, shapes)
+        if held is not None and (held.product.what, held.product.shape) == (
+            event.name,
+            product.shape,
+        ):
+            self._settle(thread)  # another round: what follows takes its result
         square = (product.rows, product.inner), (product.inner, product.columns)
         product.diagonal = plain and side > 1 and (side, side) in square
         thread.last = product
 
-    def _order(self, first: _Product, then: _Product) -> None:
+    def _order(self, thread: _Thread, first: _Product, then: _Product) -> None:
         """Keep a product that is multiplied, right after it, with something narrow."""
         if first.what in _BIASED or first.diagonal:
             return
@@ -183,7 +209,7 @@ class NeedlessProducts:
         # Else the second may take what the first took, or be the gradient of what it gave.
         sure = between != inner and (narrow != inner or bool(first.batch))
         if sure or narrow == 1:
-            self._keep("order", first, 1 - other / now, sure=sure)
+            self._hold(thread, _Held("order", first, 1 - other / now, sure))
 
     def _take(self, thread: _Thread, last: _Product, event: Complete, shapes: Any) -> None:
         """See what is done with the result of a product: its last position is taken, or more."""
@@ -210,17 +236,36 @@ class NeedlessProducts:
         """Keep the last product of a thread, if it is one of these; nothing else takes it."""
         last, thread.last = thread.last, None
         if last is not None and last.of > 1:
-            self._keep("head", last, 1 - 1 / last.of)
+            self._hold(thread, _Held("head", last, 1 - 1 / last.of))
         if last is not None and last.diagonal:
-            self._keep("diagonal", last, 1.0)
+            self._keep(_Held("diagonal", last, 1.0))
 
-    def _keep(self, form: str, product: _Product, saves: float, *, sure: bool = True) -> None:
-        key = form, product.what, product.shape, sure
+    def _hold(self, thread: _Thread, held: _Held) -> None:
+        self._settle(thread)
+        thread.held = held
+
+    def _settle(self, thread: _Thread) -> None:
+        held, thread.held = thread.held, None
+        if held is not None:
+            self._keep(held)
+
+    def _use_again(self, thread: _Thread, held: _Held, shapes: Any) -> None:
+        """Forget what was found if an operator takes the result, too; keep it after some others."""
+        held.left -= 1
+        each = shapes if isinstance(shapes, list) else []
+        if any(_is_result(shape, held.product, turned=True) for shape in each):
+            thread.held = None
+        elif held.left <= 0:
+            self._settle(thread)
+
+    def _keep(self, held: _Held) -> None:
+        product = held.product
+        key = held.form, product.what, product.shape, held.sure
         if key not in self._sums and len(self._sums) >= MAX_FORMS:
             return
         each = self._sums.setdefault(key, _Sum(product.name))
         each.count += 1
-        each.saves = saves
+        each.saves = held.saves
 
 
 def _decoded(text: bytes | None) -> Any:
@@ -246,7 +291,7 @@ def _product(
         *batch, rows, inner = left
         columns = right[-1] if len(right) > 1 else 1
         numbers = (*batch, rows, inner, columns)
-    except (TypeError, IndexError, ValueError):
+    except (TypeError, IndexError, ValueError, KeyError):
         return None
     if not all(isinstance(number, int) and number > 0 for number in numbers):
         return None
@@ -255,12 +300,13 @@ def _product(
     )
 
 
-def _is_result(shape: Any, product: _Product) -> bool:
-    """Tell whether a tensor has the size of what a product gives, and its rows."""
+def _is_result(shape: Any, product: _Product, *, turned: bool = False) -> bool:
+    """Tell whether a tensor has the size of what a product gives, and its rows, or columns."""
     if not isinstance(shape, list) or not all(isinstance(side, int) for side in shape):
         return False
     size = max(1, product.batch) * product.rows * product.columns
-    return bool(shape) and shape[-1] == product.columns and math.prod(shape) == size
+    rows = shape[-2:] if turned else shape[-1:]
+    return product.columns in rows and math.prod(shape) == size
 
 
 def _position(event: Complete, shape: list[int]) -> tuple[int, int] | None:
@@ -273,7 +319,7 @@ def _position(event: Complete, shape: list[int]) -> tuple[int, int] | None:
     values = _decoded(event.args.values if event.args is not None else b"")
     try:
         numbers = [int(value) for value in values[1:] if value not in ("", "None")]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, KeyError, OverflowError):
         return -1, -1
     if not numbers:
         return -1, -1

@@ -105,7 +105,7 @@ def has_penalty(nodes: Iterable[Seen[BackwardNode]]) -> bool:
     """Tell whether squares are added up of about as many tensors as are given gradients.
 
     Where differences are squared it is a loss, or keeps weights near others; norms in a model have
-    means instead of sums.
+    means instead of sums, or roots.
     """
     called: dict[str, int] = {}
     for row in nodes:
@@ -115,5 +115,7 @@ def has_penalty(nodes: Iterable[Seen[BackwardNode]]) -> bool:
     squares, sums = called.get("PowBackward", 0), called.get("SumBackward", 0)
     given = called.get("AccumulateGrad", 0)
     least = max(MIN_SQUARES, MIN_PART * given)
-    differences = called.get("SubBackward", 0)
-    return least <= squares <= given and sums >= squares > 2 * differences
+    # Differences are squared in losses, sums of squares have roots where they are lengths.
+    others = ("SubBackward", "SqrtBackward", "RsqrtBackward")
+    other = sum(called.get(name, 0) for name in others)
+    return least <= squares <= given and sums >= squares > 2 * other

@@ -80,8 +80,9 @@ class EagerOpsOutsideCompiled(Rule):
     remedies = (
         Remedy(
             id="backend",
-            text="Leave the backend out, or name Inductor: `eager` and `aot_eager` are there to "
-            "look for errors, and generate no code.",
+            text="Where `torch.compile` is given a backend, leave it out, or name Inductor: "
+            "`eager` and `aot_eager` are there to look for errors. Where it is given none, a part "
+            "is kept out of the graph: `TORCH_LOGS=graph_breaks` tells which, and why.",
             code='model = torch.compile(model, backend="inductor")',
             when="what is compiled runs operator by operator",
             applies=lambda data: data.one_by_one,
@@ -157,11 +158,12 @@ class EagerOpsOutsideCompiled(Rule):
         names = ", ".join(f"`{row.record}`" for row in rows[:MAX_TOLD])
         yield self.finding(
             "backend",
-            title="what is compiled runs operator by operator: its backend generates no code",
+            title="what is compiled runs operator by operator: no generated code is called",
             message=(
                 f"Compiled regions hold operators for {length(inside)}, {percent(share)} of the "
                 f"trace, also such as Inductor makes kernels of: {names}. No generated graph is "
-                "called. The backends `eager` and `aot_eager` do so."
+                "called. So it is with the backends `eager` and `aot_eager`, and where a compiled "
+                "function calls what is not: behind `torch.compiler.disable`, or graph breaks."
             ),
             severity=Severity.WARNING,
             confidence=Confidence.MEDIUM,
