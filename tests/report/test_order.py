@@ -110,3 +110,10 @@ def test_less_than_a_millisecond_in_all_comes_after_a_break(ms: float, first: st
 
 def test_a_count_of_guards_comes_after_what_names_a_cause() -> None:
     assert _codes(_finding("GRD002", 9), _finding("RCP003"))[0] == "RCP003"
+
+
+def test_training_that_nothing_compiles_is_paid_in_each_step() -> None:
+    """Other rules of its family tell of compiling, which a longer run does not do again."""
+    assert _codes(_cost("ONE004", 0.6), _cost("CMP008", 1.9))[0] == "CMP008"
+    assert _codes(_cost("ONE004", 19.0), _cost("CMP008", 1.0))[0] == "ONE004"
+    assert _codes(_cost("ONE004", 0.6), _cost("CMP002", 1.9))[0] == "ONE004"

@@ -23,6 +23,8 @@ _OF_THE_WHOLE = {"CMP001": 1, "GBR012": 1, "GRD002": 1, "LOG": 2}
 _PAID_ONCE = frozenset({"CMP", "DST", "DYN", "GBR", "RCP", "TUN"})
 #: Rules of other families about the same: what a trace shows of compiling, and of its start.
 _SEEN_ONCE = frozenset({"TRC003", "TRC023", "TRC029"})
+#: Rules of those families about what every step costs: training that nothing compiles.
+_PAID_IN_EACH_STEP = frozenset({"CMP008"})
 #: How many times as long as its recording the run is that matters.
 _LONGER = 100.0
 #: What a graph break costs at least, as weighed: some tens of microseconds in each step, of which
@@ -62,7 +64,8 @@ def _weight(finding: Finding) -> float:
         ms *= _OF_A_BOUND
     if finding.code.startswith("GBR"):
         return max(ms, _OF_A_BREAK)
-    once = finding.code[:3] in _PAID_ONCE or finding.code in _SEEN_ONCE
+    is_once = finding.code[:3] in _PAID_ONCE and finding.code not in _PAID_IN_EACH_STEP
+    once = is_once or finding.code in _SEEN_ONCE
     return ms if once else ms * _LONGER
 
 
