@@ -1,5 +1,6 @@
 """What the rules about graph breaks advise, by what the log shows of the line and of the way."""
 
+import ast
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from tracelens import analyze
 from tracelens.dynamo.reporting import reports
 from tracelens.report import Advice, Finding
+from tracelens.rules.gbr import _parts
 
 OWN = "/home/ana/proj/model.py"
 PACKAGE = "/home/ana/venv/lib/python3.11/site-packages/chatty/_core.py"
@@ -701,8 +703,49 @@ def test_what_the_compiled_module_itself_calls_is_compiled_instead(
     assert first.code == (
         "model.encoder = torch.compile(model.encoder)\n"
         "for n, part in enumerate(model.layers):\n"
-        "    model.layers[n] = torch.compile(part)"
+        "    if part is not None:\n"
+        "        model.layers[n] = torch.compile(part)"
     )
+
+
+@pytest.mark.parametrize(
+    ("part", "printed"),
+    [
+        ("encoder", "model.encoder = torch.compile(model.encoder)"),
+        ("net.encoder", "model.net.encoder = torch.compile(model.net.encoder)"),
+        (
+            "layers.0",
+            (
+                "for n, part in enumerate(model.layers):\n    if part is not None:\n"
+                "        model.layers[n] = torch.compile(part)"
+            ),
+        ),
+        (
+            "layers.3.1",
+            (
+                "for layer in model.layers:\n    for n, part in enumerate(layer):\n"
+                "        if part is not None:\n            layer[n] = torch.compile(part)"
+            ),
+        ),
+        (
+            "layers.0.attn",
+            (
+                'for layer in model.layers:\n    if hasattr(layer, "attn"):\n'
+                "        layer.attn = torch.compile(layer.attn)"
+            ),
+        ),
+        (
+            "a.0.b.1.c",
+            (
+                "for layer in model.a:\n    for layer2 in layer.b:\n"
+                '        if hasattr(layer2, "c"):\n            layer2.c = torch.compile(layer2.c)'
+            ),
+        ),
+    ],
+)
+def test_a_part_is_compiled_by_lines_of_python(part: str, printed: str) -> None:
+    assert _parts._statement(part.split(".")) == printed
+    ast.parse(printed)
 
 
 @pytest.mark.parametrize(

@@ -33,12 +33,18 @@ class Model(torch.nn.Module):
         super().__init__()
         self.encoder = Block()
         self.layers = torch.nn.ModuleList(Block() for _ in range(3))
+        pairs = ([Block(), None], [Block(), Block()])
+        self.pairs = torch.nn.ModuleList(torch.nn.ModuleList(pair) for pair in pairs)
 
     def forward(self, x):
         x = self.encoder(x)
         longest = int(x.detach().sum().item() * 0) + 8
         for layer in self.layers:
             x = layer(x)
+        for first, second in self.pairs:
+            x = first(x)
+            if second is not None:
+                x = second(x)
         return x[:, :longest]
 """)
 model = odd.Model()
@@ -47,7 +53,12 @@ run = torch.compile(model)
 # after:
 # model.encoder = torch.compile(model.encoder)
 # for n, part in enumerate(model.layers):
-#     model.layers[n] = torch.compile(part)
+#     if part is not None:
+#         model.layers[n] = torch.compile(part)
+# for layer in model.pairs:
+#     for n, part in enumerate(layer):
+#         if part is not None:
+#             layer[n] = torch.compile(part)
 # run = model
 # end
 x = torch.randn(4, 8)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.logs.graph_breaks import StackFrame
@@ -64,6 +66,8 @@ class BreakData(FindingData):
     in_module: bool = True
     #: The program's own line calls the package, and no module of the package leads there.
     direct: bool = False
+    #: The program's own line is outside of compiled code, or returns what the package's call does.
+    is_all: bool = False
     #: All lines that lead to the break, the outermost first.
     stack: tuple[Line, ...] = ()
     #: How many of them lead to the compiled module.
@@ -111,6 +115,7 @@ def break_data(site: BreakSite, name: str = "") -> BreakData:
         in_optimizer=site.in_optimizer,
         in_module=site.in_module,
         direct=site.direct,
+        is_all=caller is not None and _is_all(caller),
         stack=tuple(stack),
         outside=site.outside,
         records=site.count,
@@ -121,6 +126,18 @@ def break_data(site: BreakSite, name: str = "") -> BreakData:
         reporting=_code(site.reporting),
         decides=branches_on(site),
     )
+
+
+def _is_all(caller: StackFrame) -> bool:
+    """Whether nothing of what is compiled is left without the call in a line of the program."""
+    if caller.function == "<module>":  # never compiled
+        return True
+    try:
+        line = ast.parse(caller.code.strip()).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    returned = line[0].value if line and isinstance(line[0], ast.Return) else None
+    return isinstance(returned, ast.Call)
 
 
 def _line(frame: StackFrame | None) -> Line | None:

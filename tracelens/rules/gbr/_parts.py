@@ -11,6 +11,7 @@ __all__ = ["COMPILE_PARTS"]
 
 #: Parts that are named.
 MAX_PARTS = 8
+INDENT = " " * 4
 
 
 def _parts(data: object) -> tuple[str, ...]:
@@ -26,18 +27,37 @@ def _text(data: object) -> str:
 
 
 def _code(data: object) -> str:
-    """Return a line for each part; ``layers.0`` stands for all that ``layers`` holds."""
-    calls = []
-    for part in _parts(data):
-        holder, _, last = part.rpartition(".")
-        if last.isdecimal():
-            calls.append(
-                f"for n, part in enumerate(model.{holder}):\n"
-                f"    model.{holder}[n] = torch.compile(part)"
-            )
-        else:
-            calls.append(f"model.{part} = torch.compile(model.{part})")
+    """Return a statement for each part; ``layers.0`` stands for all that ``layers`` holds."""
+    calls = [_statement(part.split(".")) for part in _parts(data)]
     return "\n".join(list(dict.fromkeys(calls))[:MAX_PARTS])
+
+
+def _statement(names: list[str]) -> str:
+    """Return what compiles a part; entries of a list, which may be None, by a loop over them.
+
+    So ``layers.0.1`` is a list of lists, and ``layers.0.attn`` a member of each entry.
+    """
+    lines, owner, loops = [], "model", 0
+    for name in names[:-1]:
+        if name.isdecimal():
+            held = "layer" if not loops else f"layer{loops + 1}"
+            lines.append(f"{INDENT * loops}for {held} in {owner}:")
+            owner, loops = held, loops + 1
+        else:
+            owner = f"{owner}.{name}"
+    last = names[-1]
+    if last.isdecimal():
+        lines += [
+            f"{INDENT * loops}for n, part in enumerate({owner}):",
+            f"{INDENT * loops}    if part is not None:",
+            f"{INDENT * loops}        {owner}[n] = torch.compile(part)",
+        ]
+    else:
+        if loops:  # entries may be of several classes
+            lines.append(f'{INDENT * loops}if hasattr({owner}, "{last}"):')
+        inside = INDENT * (loops + 1 if loops else 0)
+        lines.append(f"{inside}{owner}.{last} = torch.compile({owner}.{last})")
+    return "\n".join(lines)
 
 
 def _knob(data: object) -> Knob | None:

@@ -38,6 +38,7 @@ __all__ = [
     "COMPILE_INNER",
     "LEAVE_CALL_OUT",
     "LEAVE_STEP",
+    "LEAVE_UNCOMPILED",
     "LIBRARY",
     "NEWER_VERSION",
     "REPORT_IN_EAGER",
@@ -208,9 +209,20 @@ LEAVE_CALL_OUT = Remedy(
     _left_out,
     when="the break is in an installed package that a line of the program's own calls, and no "
     "module of the package and no optimizer leads there",
-    applies=lambda data: bool(data.package) and _caller(data) is not None,
+    applies=lambda data: bool(data.package) and _caller(data) is not None and not data.is_all,
     basis="tested",
     proof="tests/advice/GBR002/leave-call-out.py",
+)
+LEAVE_UNCOMPILED = Remedy(
+    "leave-uncompiled",
+    lambda data: (
+        f"What is compiled is this call of `{data.package}`, and hardly anything else: compile the "
+        "modules of your own that it calls, if any, in place of it, and compare with none compiled."
+    ),
+    when="the same, and nothing would be left of what is compiled",
+    applies=lambda data: bool(data.package) and _caller(data) is not None and data.is_all,
+    basis="tested",
+    proof="tests/advice/GBR002/leave-uncompiled.py",
 )
 NEWER_VERSION = Remedy(
     "newer-version",
@@ -228,6 +240,7 @@ LIBRARY = (
     REPORT_IN_EAGER,
     LEAVE_STEP,
     LEAVE_CALL_OUT,
+    LEAVE_UNCOMPILED,
     COMPILE_PARTS,
     COMPILE_INNER,
     SEE_PARTS,

@@ -17,6 +17,7 @@ from tracelens.rules.gbr._site_rule import (
     COMPILE_INNER,
     LEAVE_CALL_OUT,
     LEAVE_STEP,
+    LEAVE_UNCOMPILED,
     NEWER_VERSION,
     REPORT_IN_EAGER,
     SEE_PARTS,
@@ -282,6 +283,7 @@ class ScalarFromTensor(SiteRule):
         # What the number is for in a package is not known, and the graph may break again behind it.
         LEAVE_STEP,
         LEAVE_CALL_OUT,
+        LEAVE_UNCOMPILED,
         COMPILE_PARTS,
         COMPILE_INNER,
         SEE_PARTS,
