@@ -1,4 +1,4 @@
-"""A function of a library branches on a tensor's value, and its call is all that is compiled."""
+"""A function of a library that calls a module branches on a value; it is all that is compiled."""
 
 import torch
 
@@ -18,20 +18,24 @@ def library(text, name="oddlib"):
 
 
 odd = library("""
-def limited(x):
-    if x.abs().max() > 1:
-        x = x / x.abs().max()
+def repeated(net, x):
+    for _ in range(2):
+        x = net(x)
+        if x.abs().max() > 1:
+            x = x / x.abs().max()
     return x
 """)
+net = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Tanh())
 
 
 def prepare(x):
-    return odd.limited(x)
+    return odd.repeated(net, x)
 
 
 # before:
 run = torch.compile(prepare, backend="eager")
 # after:
+# net = torch.compile(net, backend="eager")
 # run = prepare
 # end
 x = torch.randn(4, 8)
