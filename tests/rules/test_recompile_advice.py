@@ -334,6 +334,29 @@ def test_a_list_that_calls_fill_is_emptied_and_not_stacked(
     assert ("stack" in ids(found)) != is_filled
 
 
+@pytest.mark.parametrize(
+    ("reasons", "line", "is_filled"),
+    [
+        (["not self.labels"], "self.labels[device] = labels", True),
+        (["not G['loss'].labels"], "self.labels.setdefault(device, labels)", True),
+        (["not self.labels"], "self.labels.append(labels)", False),
+        (["not self.labels"], "if not self.labels:", False),
+        (["not self.labels"], "if self.labels[device] == labels:", False),
+        (["not self.labels", "len(self.labels) == 1"], "self.labels[device] = labels", False),
+        (["len(self.labels) == 1"], "self.labels[device] = labels", False),
+    ],
+)
+def test_what_the_first_call_alone_found_empty_is_filled_before(
+    reasons: list[str], line: str, is_filled: bool, tmp_path: Path
+) -> None:
+    """A list that is appended to, or another number of items later, goes on changing."""
+    failed = [f"{one}  # {line}  # proj/net.py:20 in forward" for one in reasons]
+    found = told("RCP017", recompiled("forward", *failed), tmp_path)
+    assert (ids(found)[:1] == ["call-first"]) is is_filled
+    assert (found.severity == "info" and found.harmless is None) >= is_filled
+    assert ("had filled" in found.title) is is_filled
+
+
 @pytest.mark.parametrize(("line", "counts"), [("Mix.calls += 1", True), ("x * Mix.calls", False)])
 def test_a_counter_in_a_class_is_counted_outside(line: str, counts: bool, tmp_path: Path) -> None:
     reasons = [f"G['Mix'].calls == {n}  # {line}  # proj/net.py:20 in forward" for n in (0, 2, 4)]

@@ -32,10 +32,13 @@ CERTAIN = 3
 #: A line that adds to the list of a name; what is an attribute, or an item of another container.
 _ADDS = r"\b{}(?:['\"]?\])?(?:\.(?:append|extend|insert)\(| ?\+= )"
 
-#: What is said of two lengths, by whether an imported module's first call made the second one.
+#: A line that fills a dict or a set of a name; a list that is appended to goes on growing.
+_FILLS = r"\b{}(?:\[[^\]]{{1,80}}\] ?=(?!=)|\.(?:add|update|setdefault)\()"
+
+#: What is said of two lengths, by whether the first call made the second one.
 _ONCE = {
     False: " Two do no harm.",
-    True: " An imported module keeps it: once it is filled, it stays.",
+    True: " The first call fills it: once it is filled, it stays.",
 }
 
 
@@ -51,7 +54,7 @@ def _is_of_call(data: RecompileData) -> bool:
 
 def _is_own(data: RecompileData) -> bool:
     """Whether the program can change the container: it makes it, or passes it."""
-    found = _is_of_import(data.source) or _is_of_call(data)
+    found = _is_of_import(data.source) or _is_of_call(data) or data.held == FILLED
     return not found and (not data.package or data.is_variable)
 
 
@@ -63,6 +66,8 @@ def _is_dict(data: RecompileData) -> bool:
 #: What is known of the items, and that the compiled function itself appends them.
 FUNCTIONS = "functions"
 APPENDED = "appended"
+#: It was empty in the first call alone, whose line fills it: a cache.
+FILLED = "filled"
 
 
 def _is_called(data: RecompileData) -> bool:
@@ -235,10 +240,10 @@ class ContainerLength(RecompileRule):
         ),
         Remedy(
             "call-first",
-            "Call the model once before it is compiled: the first call fills what an imported "
-            "module keeps, and compiled code then finds it as it stays.",
-            when="a container of an imported module",
-            applies=lambda data: _is_of_import(data.source),
+            "Call what is compiled once before it is compiled: that call fills the container, and "
+            "compiled code then finds it as it stays.",
+            when="a container of an imported module, or one that is empty in the first call alone",
+            applies=lambda data: _is_of_import(data.source) or data.held == FILLED,
             basis="tested",
             proof="tests/advice/RCP017/call-first.py",
         ),
@@ -250,6 +255,7 @@ class ContainerLength(RecompileRule):
                 bool(data.package)
                 and not data.is_variable
                 and not (_is_of_import(data.source) or _is_of_call(data))
+                and data.held != FILLED
             ),
             basis="tested",
             proof="tests/advice/GBR007/compile-inner.py",
@@ -270,7 +276,8 @@ class ContainerLength(RecompileRule):
             function, name = group.history.function, group.cause.what
             source = name.removeprefix("the length of ")
             grows = group.most > 1
-            filled = not grows and _is_of_import(source)
+            held = _held(group, trees)
+            filled = not grows and (_is_of_import(source) or held == FILLED)
             text = f"{source} had {listed(group.values)} items, and then another number: "
             text += f"{group.times}."
             yield tell(
@@ -286,7 +293,7 @@ class ContainerLength(RecompileRule):
                 message=text + (" A length is never a symbol." if grows else _ONCE[filled]),
                 severity=_severity(group),
                 callers=callers_of(group, breaks),
-                held=_held(group, trees),
+                held=held,
                 harmless=None if grows or filled else "two lengths need two entries",
             )
 
@@ -308,6 +315,9 @@ def _held(group: Group, trees: Table[GuardTree]) -> str:
         return FUNCTIONS
     place = group.history.code(group.first, trees)
     name = re.search(r"(\w{1,80})(?:['\"]?\])?`?\Z", group.cause.what)
+    is_empty = group.most == 1 and tuple(group.values) == ("0",)
+    if is_empty and name and re.search(_FILLS.format(name[1]), place.code):
+        return FILLED
     appends = bool(name and re.search(_ADDS.format(name[1]), place.code))
     appends = appends or (
         _rises(tuple(group.values)) and not (name and _reads_items(name[1], place.code))
