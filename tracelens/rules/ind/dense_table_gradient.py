@@ -112,7 +112,8 @@ class DenseTableGradient(Rule):
         ),
         Remedy(
             id="fused",
-            text="Or, with Adam, AdamW, SGD or Adagrad, let the optimizer walk the tables once.",
+            text="Or, with Adam, AdamW, SGD or Adagrad, let the optimizer walk the tables once: "
+            "`fused=True`, in the class that the program has.",
             code="torch.optim.AdamW(model.parameters(), fused=True)",
             when="always: the log does not show the optimizer",
             since="2.4",

@@ -10,6 +10,7 @@ from tracelens.logs.chrome_trace import Operator, OptimizerCall
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.rules.trc.single_tensor_optimizer import FUSED
 from tracelens.traces.form_rows import LaunchedIn
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.rows import KernelTime, Timeline
@@ -36,6 +37,11 @@ class Dense(FindingData):
     of_ms: float
     optimizers: tuple[str, ...]
     fused: bool
+
+
+def _takes_sparse(data: Dense) -> str:
+    """Return the optimizer where the only one takes sparse gradients itself; else an empty text."""
+    return data.optimizers[0] if data.optimizers in {("SGD",), ("Adagrad",)} else ""
 
 
 class DenseEmbeddingGradient(Rule):
@@ -75,11 +81,22 @@ class DenseEmbeddingGradient(Rule):
     remedies = (
         Remedy(
             id="sparse",
-            text="Make the gradient sparse; give the table an optimizer that takes it. "
-            "`clip_grad_norm_` raises on sparse gradients: leave the table out there.",
-            code=(
-                "torch.nn.Embedding(rows, width, sparse=True); "
-                "torch.optim.SparseAdam(embedding.parameters())"
+            text=lambda data: (
+                "Make the gradient sparse; "
+                + (
+                    f"`{_takes_sparse(data)}` takes it where it has no weight decay. "
+                    if _takes_sparse(data)
+                    else "give the table an optimizer that takes it. "
+                )
+                + "`clip_grad_norm_` raises on sparse gradients: leave the table out there."
+            ),
+            code=lambda data: (
+                "torch.nn.Embedding(rows, width, sparse=True)"
+                + (
+                    ""
+                    if _takes_sparse(data)
+                    else "; torch.optim.SparseAdam(embedding.parameters())"
+                )
             ),
             basis="tested",
             proof="tests/advice/TRC031/sparse.py",
@@ -87,11 +104,12 @@ class DenseEmbeddingGradient(Rule):
         Remedy(
             id="fused",
             text="Or let the optimizer walk the table once (on the CPU since 2.4).",
-            code="torch.optim.AdamW(model.parameters(), fused=True)",
-            when="the optimizer is an Adam, SGD or Adagrad that is not fused",
-            applies=lambda data: (
-                not data.fused and bool({"Adam", "AdamW", "SGD", "Adagrad"} & {*data.optimizers})
+            code=lambda data: (
+                f"torch.optim.{next(n for n in data.optimizers if n in FUSED)}"
+                "(model.parameters(), fused=True)"
             ),
+            when="the optimizer is an Adam, SGD or Adagrad that is not fused",
+            applies=lambda data: not data.fused and bool(FUSED & {*data.optimizers}),
             since="2.0",
             basis="tested",
             proof="tests/advice/TRC031/fused.py",

@@ -32,6 +32,8 @@ class Lookups(FindingData):
     dispatch_ms: float
     of_ms: float
     frames: tuple[str, ...]
+    #: Whether the trace shows that something was compiled again: a guard failed.
+    again: bool = False
 
 
 class GuardLookupCost(Rule):
@@ -52,7 +54,8 @@ class GuardLookupCost(Rule):
 
     ## What to do
     Fewer graphs per step (TRC005), fewer variants per frame (RCP rules), fewer guards:
-    ``guard_filter_fn`` drops those that cannot fail in this program. A larger compiled region pays
+    ``guard_filter_fn`` drops those that cannot fail in this program; where something was compiled
+    again, a guard has failed, and without it results may be wrong: then it is not advised. A larger compiled region pays
     once for more work.
 
     ## How a live run confirms it
@@ -76,6 +79,8 @@ class GuardLookupCost(Rule):
             id="filter",
             text="Drop guards on the attributes of modules, if no module changes after "
             "compilation.",
+            when="nothing in the trace was compiled again",
+            applies=lambda data: not data.again,
             code=(
                 "torch.compile(model, options={"
                 '"guard_filter_fn": torch.compiler.skip_guard_on_all_nn_modules_unsafe})'
@@ -83,6 +88,16 @@ class GuardLookupCost(Rule):
             since="2.8",
             basis="tested",
             proof="tests/advice/TRC004/filter.py",
+        ),
+        Remedy(
+            id="variants",
+            text="See which guards fail: each variant of a function has guards of its own, and all "
+            "that do not fit are checked before the one that does.",
+            when="something was compiled again",
+            applies=lambda data: data.again,
+            env="TORCH_LOGS=recompiles",
+            since="2.1",
+            proof="https://docs.pytorch.org/docs/stable/logging.html",
         ),
         Remedy(
             id="larger",
@@ -130,7 +145,14 @@ class GuardLookupCost(Rule):
             if len(frames) > 1
             else ""
         )
-        data = Lookups(dispatch_ms=ms, of_ms=run.ms, frames=tuple(sorted(frames)))
+        seen = {*frames, *run.window.record.compiles}
+        seen.update(name for row in run.all_steps for name in row.record.compiles)
+        data = Lookups(
+            dispatch_ms=ms,
+            of_ms=run.ms,
+            frames=tuple(sorted(frames)),
+            again=any(_is_again(name) for name in seen),
+        )
         return self.finding(
             "lookups",
             title=f"guards and prologues take {percent(ms / run.ms)} of {run.of}",
@@ -149,6 +171,11 @@ class GuardLookupCost(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _is_again(compile_id: str) -> bool:
+    """Tell whether a compile id is that of a recompilation: ``0/1``, also ``!1/0/1``, ``0/1_2``."""
+    return compile_id.rpartition("/")[2].partition("_")[0] not in {"", "0"}
 
 
 def _added(run: Run, stages: list[Seen[DispatchStage]]) -> float:

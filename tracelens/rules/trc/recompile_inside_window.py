@@ -133,7 +133,7 @@ class RecompileInsideWindow(Rule):
         data = Compiling(compile_ms=ms, of_ms=whole, compiles=tuple(ids), again=True)
         return self.finding(
             "steps",
-            title=f"{len(late)} of {len(run.all_steps)} profiled steps compile",
+            title=_counted(run, late),
             message=(
                 f"Compilation takes {length(ms)} in {_named('step', numbers)}{after}"
                 f"{_what(ids)}.{without}"
@@ -146,7 +146,7 @@ class RecompileInsideWindow(Rule):
                     row.quote(f"compiles for {length(row.record.compile_ms or 0.0)}")
                     for row in few(late)
                 ],
-                *_quotes(phases, ids),
+                *_quotes(phases, ids, " of the whole trace" if _first_alone(run, late) else ""),
             ],
             cost=Cost(ms=ms, share=min(1.0, ms / whole), basis="measured", of="the profiled steps"),
             advice=self.advise(data),
@@ -184,6 +184,18 @@ def _compiles(row: Seen[Step]) -> bool:
     return (row.record.compile_ms or 0.0) >= MIN_MS
 
 
+def _first_alone(run: Run, late: list[Seen[Step]]) -> bool:
+    """Tell whether the first step compiles as well, and is left out: it is warm-up."""
+    return len(late) < len(run.all_steps) and _compiles(run.all_steps[0])
+
+
+def _counted(run: Run, late: list[Seen[Step]]) -> str:
+    """Say how many steps compile, and of which."""
+    left_out = _first_alone(run, late)
+    after = "after the first, " if left_out else ""
+    return f"{after}{len(late)} of {len(run.all_steps) - left_out} profiled steps compile"
+
+
 def _named(word: str, numbers: list[str]) -> str:
     if not numbers:
         return f"{word}s"
@@ -198,11 +210,13 @@ def _what(ids: list[str]) -> str:
     return f" (compile ids {', '.join(f'`{name}`' for name in ids[:MAX_NAMED])}{more})"
 
 
-def _quotes(phases: Sequence[Seen[CompilePhase]], ids: list[str]) -> list[EvidenceLine]:
+def _quotes(
+    phases: Sequence[Seen[CompilePhase]], ids: list[str], of: str = ""
+) -> list[EvidenceLine]:
     notes = [row for row in phases if row.record.compile_id in ids and row.record.compile_id]
     frames = [row for row in notes if row.record.phase.startswith("entire_frame")]
     timed = sorted((row for row in phases if not row.record.values), key=lambda row: -row.ms)
     return [
-        *[row.quote(f"{length(row.ms)} in {row.count} spans") for row in few(timed)],
+        *[row.quote(f"{length(row.ms)} in {row.count} spans{of}") for row in few(timed)],
         *[row.quote() for row in (frames or notes)[:MAX_QUOTED]],
     ]

@@ -18,7 +18,7 @@ from tracelens.traces.runs import Run, runs
 from tracelens.traces.views import stories
 from tracelens.words import length, percent, share_of
 
-__all__ = ["SingleTensorOptimizer"]
+__all__ = ["FUSED", "SingleTensorOptimizer"]
 
 #: Operators per step from which on a loop over parameters is worth a word.
 MIN_OPERATORS = 50
