@@ -61,9 +61,20 @@ def test_an_operator_that_calls_itself_is_counted_once(tmp_path: Path) -> None:
     events = beside("_upsample_bicubic2d_aa", 400.0)
     events += [op("aten::_upsample_bicubic2d_aa", 1_000.0 * at + 1, 398.0) for at in range(20)]
     events.sort(key=lambda event: (event["ts"], -event["dur"]))
-    cost = found(tmp_path, events)["TRC035"].cost
+    told = found(tmp_path, events)
+    cost = told["TRC035"].cost
     assert cost is not None
     assert cost.share == pytest.approx(0.4, abs=0.01)
+    assert told["TRC035"].count == 20
+    assert "in 20 calls" in told["TRC035"].message
+    assert "in 20 calls" in told["TRC030"].message
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_images_are_resized_in_the_mode_that_they_were(tmp_path: Path, mode: str) -> None:
+    finding = found(tmp_path, beside(f"_upsample_{mode}2d_aa", 400.0))["TRC035"]
+    assert f'mode="{mode}"' in (finding.advice[0].code or "")
+    assert finding.count == 20
 
 
 def test_the_backward_pass_of_an_inverse_counts(tmp_path: Path) -> None:

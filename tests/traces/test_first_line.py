@@ -146,7 +146,10 @@ def test_a_kernel_that_takes_most_is_named(tmp_path: Path, name: str, us: int, t
         events.append(kernel(elementwise("tanh"), at + us, 100))
         events.append(kernel("volta_sgemm_128x64_tn", at + us + 100, 900 - us))
     note = found(tmp_path, events, **A100)["TRC030"]
-    assert (f"alone takes {us // 10} %, in 20 runs" in (note.harmless or "")) is told
+    assert (
+        f"alone takes {us // 10} % of the time in which the GPU computes, in 20 runs"
+        in (note.harmless or "")
+    ) is told
 
 
 @pytest.mark.parametrize(

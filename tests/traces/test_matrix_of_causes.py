@@ -186,4 +186,4 @@ def test_what_is_no_product_is_named_beside_longer_products(tmp_path: Path) -> N
     for at in range(0, 20_000, 1000):
         events += [kernel(GEMM, at, 600), kernel(SORT, at + 600, 400)]
     note = found(tmp_path, events, **A100)["TRC030"].harmless or ""
-    assert "alone takes 40 %, in 20 runs" in note
+    assert "alone takes 40 % of the time in which the GPU computes, in 20 runs" in note

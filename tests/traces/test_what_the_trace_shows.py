@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.traces.test_bounds import found
-from tests.traces.writing import Json, op, span
+from tests.traces.test_first_line import A100, GEMM
+from tests.traces.test_idle import call, ran
+from tests.traces.writing import Json, kernel, op, span
+from tracelens.report import Severity
 
 
 def looking_up(*ids: str) -> list[Json]:
@@ -71,3 +74,72 @@ def test_the_optimizer_stays_what_it_is(
     assert ("SparseAdam" in advice["sparse"]) is (sparse is not None)
     assert advice.get("fused", "").startswith(fused or "")
     assert ("fused" in advice) is (fused is not None)
+
+
+@pytest.mark.parametrize(("waits", "told"), [(60.0, "note"), (260.0, "finding")])
+def test_collectives_that_hold_nothing_up_are_a_note(
+    tmp_path: Path, waits: float, told: str
+) -> None:
+    """Small all-reduces run while the host is late; or the host waits for each."""
+    nccl = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*, unsigned long, ncclWork*)"
+    events: list[Json] = []
+    for at in range(400):
+        start = 300.0 * at
+        if not at % 100:
+            events.append(span("user_annotation", f"ProfilerStep#{at // 100}", start, 29_990.0))
+        late = told == "note"
+        events.append(call("cudaLaunchKernel", start + 1, 5, 2 * at + 1))
+        events.append(ran(GEMM, start + 8, 20, 2 * at + 1))
+        events.append(call("cudaLaunchKernel", start + 10, 5, 2 * at + 2))
+        events.append(ran(nccl, start + 30, waits, 2 * at + 2, stream=20))
+        events.append(op("aten::mm", start + 16, 270) if late else op("aten::mm", start + 16, 1))
+        if not late:
+            events.append(call("cudaStreamSynchronize", start + 18, 280, 0))
+    events.append(call("cudaDeviceSynchronize", 120_000.0, 100, 0))
+    events.sort(key=lambda event: (event["ts"], -event["dur"]))
+    finding = found(tmp_path, events, **A100)["TRC016"]
+    assert (finding.severity is Severity.NONE) is (told == "note")
+    assert bool(finding.advice) is (told == "finding")
+    assert ("400 collectives, 100 per step" in (finding.harmless or "")) is (told == "note")
+
+
+SORTS = "void at_cuda_detail::cub::DeviceSegmentedRadixSortKernel<Policy, {}, float>(float*)"
+
+
+@pytest.mark.parametrize(("us", "told"), [(200, True), (140, False)])
+def test_instances_of_one_kernel_are_one(tmp_path: Path, us: int, told: bool) -> None:
+    """A bar of 30 %: two of 20 pass it together, and two of 14 do not."""
+    events: list[Json] = []
+    for at in range(20):
+        start = 1_000 * at
+        events += [
+            kernel(SORTS.format("false"), start, us),
+            kernel(SORTS.format("true"), start + us, us if told else 100),
+            kernel(GEMM, start + 2 * us, 1_000 - 2 * us),
+        ]
+    note = found(tmp_path, events, **A100)["TRC030"].harmless or ""
+    said = "alone takes 40 % of the time in which the GPU computes, in 40 runs"
+    assert (said in note) is told
+    assert ("alone" in note) is told
+
+
+@pytest.mark.parametrize(
+    ("around", "gap", "told"),
+    [
+        (1.0, 700.0, False),  # all of the program is in it, and it launches
+        (1.0, 1_300.0, True),  # too long for a launch
+        (0.4, 700.0, True),  # a part of the program
+    ],
+)
+def test_a_function_around_all_is_no_pause(
+    tmp_path: Path, around: float, gap: float, told: bool
+) -> None:
+    each = gap + 1_000.0
+    events = [span("python_function", "train.py(76): main", 0, 40 * each * around)]
+    for at in range(40):
+        start = each * at
+        events.append(op("aten::mm", start + 1, 8))
+        events.append(call("cudaLaunchKernel", start + 2, 5, at + 1))
+        events.append(ran(GEMM, start + 10, 1_000, at + 1))
+    events.sort(key=lambda event: (event["ts"], -event["dur"]))
+    assert ("TRC024" in found(tmp_path, events, **A100)) is told

@@ -186,3 +186,5 @@ class SelfTime(Measured):
     ms: float
     #: Whether it is that of Python around what is seen: of a compiled frame, around its graphs.
     python: bool = False
+    #: How many of its calls are right inside of one of the same name: they are the same call.
+    inner: int = 0

@@ -54,6 +54,7 @@ class Name:
         "count",
         "durations",
         "first",
+        "inner",
         "moved",
         "parts",
         "records",
@@ -81,6 +82,8 @@ class Name:
         #: Microseconds without what runs inside; bytes that were copied or set.
         self.self_us = 0.0
         self.moved = 0
+        #: Spans right inside of one of the same name.
+        self.inner = 0
 
     @property
     def record(self) -> Record | None:

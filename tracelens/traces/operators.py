@@ -266,6 +266,7 @@ class Operators:
                 last = start
                 if stack:
                     limit, outer, around, step = stack[-1]
+                    name.inner += outer is name
                     outer.self_us -= us if end <= limit else limit - start
             if not around and end > lane.end:
                 lane.end = end

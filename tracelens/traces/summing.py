@@ -212,7 +212,8 @@ def _names(reading: Reading) -> Iterator[Seen[Measured]]:
         for name in sorted(names, key=lambda name: -name.self_us)[:MAX_SELF]:
             category, _, text = name.text.partition("\t")
             python = reading.operators.graphs and isinstance(name.record, CompiledRegion)
-            own = SelfTime(category=category, name=text, ms=_ms(name.self_us), python=python)
+            ms, inner = _ms(name.self_us), name.inner
+            own = SelfTime(category=category, name=text, ms=ms, python=python, inner=inner)
             yield _seen(own, reading.path, name.first, name.text)
 
 

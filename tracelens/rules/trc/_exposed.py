@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from tracelens.remedies import Remedy
 from tracelens.report import FindingData
+from tracelens.traces.measured import DeviceBusy, TraceHeader
+from tracelens.words import length, plural
 
-__all__ = ["REMEDIES", "Exposed"]
+__all__ = ["REMEDIES", "Exposed", "not_waited_for", "ranks_of", "times_each"]
 
 
 class Exposed(FindingData):
@@ -41,6 +43,27 @@ class Exposed(FindingData):
     infers: bool = False
     #: Whether ``nn.DataParallel`` begins them, in one process for all devices.
     replicas: bool = False
+
+
+def not_waited_for(device: DeviceBusy, most: float, n: int, steps: int) -> str:
+    """Say why collectives cost little though they run alone, and how many there are."""
+    each = f", {n / steps:,.0f} per step" if steps > 1 and n > steps else ""
+    return (
+        f"{plural(n, 'collective')}{each}, {length(device.collective_ms / n)} each on average; "
+        f"they hold up the critical path for {length(most)} of {length(device.span_ms)}: the host "
+        "is late meanwhile, or something else waits longer"
+    )
+
+
+def times_each(data: Exposed) -> str:
+    """Say how often gradients are reduced, where that is more often than they are used."""
+    each = "gradients are reduced {} times for each step of the optimizer: "
+    return each.format(data.passes) if data.passes else ""
+
+
+def ranks_of(header: TraceHeader) -> str:
+    """Say how many ranks take part, where it is known."""
+    return f" {header.world_size} ranks take part." if header.world_size else ""
 
 
 REMEDIES = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from tracelens.remedies import Remedy
@@ -171,7 +171,7 @@ def is_long_filter(work: KernelWork) -> bool:
     return shape is not None and shape[1] == shape[2] and int(shape[3]) >= LONG
 
 
-def _of(form: str, text: str, code: str, proof: str) -> Remedy:
+def _of(form: str, text: str, code: str | Callable[[Costly], str], proof: str) -> Remedy:
     return Remedy(
         id=form,
         text=text,
@@ -246,9 +246,12 @@ REMEDIES = (
     _of(
         "resize",
         "If they are float32 by then, resize images while they are uint8; and where batches are "
-        "prepared: once for each image, in the workers of the DataLoader.",
-        'x = torch.nn.functional.interpolate(images_uint8, size=(224, 224), mode="bilinear", '
-        "antialias=True)",
+        "prepared: once for each image, in the workers of the DataLoader. The mode stays what it "
+        "is: another one gives other images.",
+        lambda data: (
+            "x = torch.nn.functional.interpolate(images_uint8, size=(224, 224), "
+            f'mode="{"bicubic" if "bicubic" in data.operator else "bilinear"}", antialias=True)'
+        ),
         _TUNING,
     ),
     _of(

@@ -58,6 +58,7 @@ class _Part(NamedTuple):
 
     row: Seen[Operator] | Seen[BackwardNode]
     ms: float
+    calls: int
 
 
 class CostlyForm(Rule):
@@ -138,11 +139,11 @@ class CostlyForm(Rule):
             called = [*operators.within(source), *trained]
             names = [str(row.record) for row in called]
             known = set(names)
-            alone = {row.record.name: row.record.ms for row in own.within(source)}
+            alone = {row.record.name: row.record for row in own.within(source)}
             for form in FORMS:
                 named = set(filter(form.names.fullmatch, known))
                 rows = [row for row, name in zip(called, names, strict=True) if name in named]
-                parts = [_Part(row, _taken(row, alone)) for row in rows]
+                parts = [_Part(row, _taken(row, alone), _called(row, alone)) for row in rows]
                 ms = sum(part.ms for part in parts)
                 moot = bool(form.evaluates and trained) or not form.moot.isdisjoint(known)
                 moot = moot or bool(form.needs and form.needs.isdisjoint(known))
@@ -169,7 +170,7 @@ class CostlyForm(Rule):
         whole = run.window.record.ms
         parts = sorted(parts, key=lambda part: -part.ms)
         ms = min(whole, sum(part.ms for part in parts))
-        calls = sum(part.row.count for part in parts)
+        calls = sum(part.calls for part in parts)
         names = ", ".join(f"`{part.row.record}` {length(part.ms)}" for part in parts[:MAX_QUOTED])
         where = f" {told(line, whole)}." if line is not None else ""
         data = Costly(form=form.id, operator=str(parts[0].row.record), ms=ms, of_ms=whole)
@@ -181,7 +182,7 @@ class CostlyForm(Rule):
             confidence=Confidence.MEDIUM,
             count=calls,
             evidence=[
-                part.row.quote(f"{plural(part.row.count, 'call')}, {length(part.ms)} in all")
+                part.row.quote(f"{plural(part.calls, 'call')}, {length(part.ms)} in all")
                 for part in parts[:MAX_QUOTED]
             ],
             cost=_cost(ms, whole),
@@ -313,10 +314,16 @@ def _of_amd(headers: Table[TraceHeader], source: str) -> bool:
     return any("AMD" in name for row in headers.within(source) for name in row.record.devices)
 
 
-def _taken(row: Seen[Operator] | Seen[BackwardNode], alone: dict[str, float]) -> float:
+def _taken(row: Seen[Operator] | Seen[BackwardNode], alone: dict[str, SelfTime]) -> float:
     """Return what an operator takes: its own time, where it calls hardly anything but itself."""
-    own = alone.get(str(row.record), 0.0)
-    return own if own >= row.ms / 3 else row.ms
+    known = alone.get(str(row.record))
+    return known.ms if known is not None and known.ms >= row.ms / 3 else row.ms
+
+
+def _called(row: Seen[Operator] | Seen[BackwardNode], alone: dict[str, SelfTime]) -> int:
+    """Return how often the program calls it: a call inside of one of the same name is the same."""
+    known = alone.get(str(row.record))
+    return row.count - (known.inner if known is not None else 0)
 
 
 def _cost(ms: float, whole: float) -> Cost:

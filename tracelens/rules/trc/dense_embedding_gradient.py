@@ -10,7 +10,7 @@ from tracelens.logs.chrome_trace import Operator, OptimizerCall
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
-from tracelens.rules.trc.single_tensor_optimizer import FUSED
+from tracelens.rules.trc.single_tensor_optimizer import with_fused
 from tracelens.traces.form_rows import LaunchedIn
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.rows import KernelTime, Timeline
@@ -105,11 +105,10 @@ class DenseEmbeddingGradient(Rule):
             id="fused",
             text="Or let the optimizer walk the table once (on the CPU since 2.4).",
             code=lambda data: (
-                f"torch.optim.{next(n for n in data.optimizers if n in FUSED)}"
-                "(model.parameters(), fused=True)"
+                f"torch.optim.{with_fused(data.optimizers)}(model.parameters(), fused=True)"
             ),
             when="the optimizer is an Adam, SGD or Adagrad that is not fused",
-            applies=lambda data: not data.fused and bool(FUSED & {*data.optimizers}),
+            applies=lambda data: not data.fused and bool(with_fused(data.optimizers)),
             since="2.0",
             basis="tested",
             proof="tests/advice/TRC031/fused.py",

@@ -250,7 +250,7 @@ class DeviceBound(Rule):
                 f"memory limits {percent(limited['memory'])}.{view.before}"
             ),
             harmless=_reason(held)
-            + (f": {named_kinds}" if named_kinds else "")
+            + (f"; of {COMPUTING}: {named_kinds}" if named_kinds else "")
             + alone
             + "".join(f"; {clause}" for clause in also if clause)
             + _moving(view),
@@ -319,14 +319,18 @@ def _alone(whole: Window, own: list[Seen[SelfTime]], called: dict[str, int]) -> 
     longest = max(rows, key=lambda row: row.ms, default=None)
     if longest is None or longest.ms < MIN_ALONE * whole.ms:
         return ""
-    times = plural(called[longest.name], "call")
+    times = plural(called[longest.name] - longest.inner, "call")
     return f"`{longest.name}` alone is {percent(longest.ms / whole.ms)} of the trace, in {times}"
 
 
 def _updating(whole: Window) -> str:
     """Say so where most of the time is the optimizer's."""
     share = (whole.optimizer_ms or 0.0) / whole.ms
-    return f"the optimizer's steps take {percent(share)}" if share >= MIN_OPTIMIZER else ""
+    return (
+        f"the optimizer's steps take {percent(share)} of the trace"
+        if share >= MIN_OPTIMIZER
+        else ""
+    )
 
 
 def _missing(devices: tuple[str, ...]) -> str:
@@ -363,10 +367,16 @@ def _norms(each: int) -> str:
 def _largest(kernels: list[Seen[KernelTime]]) -> str:
     """Name the kernel that takes longest, where memory limits it and it is a large part."""
     rows = [row.record for row in kernels if REGIMES.get(row.record.kind) != "compute"]
-    row = max(rows, key=lambda row: row.sum_ms, default=None)
-    if row is None or (row.share or 0.0) < MIN_ALONE_ON_GPU:
+    shares: defaultdict[str, float] = defaultdict(float)
+    times: defaultdict[str, int] = defaultdict(int)
+    for row in rows:
+        shares[row.name] += row.share or 0.0
+        times[row.name] += row.n
+    name = max(shares, key=lambda name: shares[name], default="")
+    if shares[name] < MIN_ALONE_ON_GPU:
         return ""
-    return f"; `{row.name}` alone takes {percent(row.share or 0.0)}, in {plural(row.n, 'run')}"
+    many = plural(times[name], "run")
+    return f"; `{name}` alone takes {percent(shares[name])} of {COMPUTING}, in {many}"
 
 
 def _moving(view: View) -> str:
@@ -374,7 +384,7 @@ def _moving(view: View) -> str:
     parts = {"copies": "exposed_copy_ms", "collectives": "exposed_comm_ms"}
     shares = {what: view.total(field) / view.window_ms for what, field in parts.items()}
     return "".join(
-        f"; {what} alone take {percent(share)} of it"
+        f"; {what} alone take {percent(share)} of {view.of}"
         for what, share in shares.items()
         if share >= MIN_SHARE
     )

@@ -20,7 +20,7 @@ from tracelens.logs.chrome_trace import (
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
-from tracelens.rules.trc._exposed import REMEDIES, Exposed
+from tracelens.rules.trc._exposed import REMEDIES, Exposed, not_waited_for, ranks_of, times_each
 from tracelens.rules.trc._parallel import (
     DDP,
     REDUCER,
@@ -33,7 +33,7 @@ from tracelens.rules.trc._parallel import (
 )
 from tracelens.traces.collectives import alone_ms, longest_alone
 from tracelens.traces.critical import CriticalPath
-from tracelens.traces.measured import DeviceBusy, TraceHeader, Window
+from tracelens.traces.measured import DeviceBusy, Step, TraceHeader, Window
 from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.ranks import missing
 from tracelens.traces.rows import CollectiveTime
@@ -84,6 +84,7 @@ class _Shown(NamedTuple):
     passes: Passes
     #: Whether ``nn.DataParallel`` begins them, in one process for all devices.
     replicas: bool
+    steps: int
 
 
 class ExposedCollectives(Rule):
@@ -98,7 +99,8 @@ class ExposedCollectives(Rule):
     ## When it is harmless
     A collective waits for the slowest rank: on the others it looks long, and overlapping would not
     help. Compare the traces of all ranks; the rank with the shortest collectives is the slow one.
-    Below 10 % of the device's time the rule keeps quiet.
+    Below 10 % of the device's time the rule keeps quiet; where they take less than that of the
+    critical path, it is a note.
 
     ## What to do
     Start earlier and in larger pieces: ``bucket_cap_mb`` of ``DistributedDataParallel``, prefetching of
@@ -141,6 +143,7 @@ class ExposedCollectives(Rule):
         nodes: Table[BackwardNode],
         notes: Table[Annotation],
         frames: Table[PythonFunction],
+        steps: Table[Step],
     ) -> Iterator[Finding]:
         """Yield one finding per process whose devices, or host, wait in collectives."""
         del profiles
@@ -170,13 +173,25 @@ class ExposedCollectives(Rule):
             replicas = replicates(notes, frames, source)
             waiting = [d.record for d in devices.within(source) if d.record.span_ms > 0]
             waiting = [device for device in waiting if _share(device) >= MIN_SHARE]
+            waiting.sort(key=lambda device: -device.exposed_ms)
             if waiting:
-                waiting.sort(key=lambda device: -device.exposed_ms)
                 # Without the calls that wait the path cannot go from the host to the device.
                 known = list(paths.within(source)) if window.record.waits else []
                 mine = [p.record for p in known if p.record.device == waiting[0].device]
                 found = _Shown(
-                    *(shown, kinds, header, mine, norms, tables, parallel, infers, passes, replicas)
+                    *(
+                        shown,
+                        kinds,
+                        header,
+                        mine,
+                        norms,
+                        tables,
+                        parallel,
+                        infers,
+                        passes,
+                        replicas,
+                    ),
+                    len(steps.within(source)),
                 )
                 yield self._finding(waiting, found)
 
@@ -254,12 +269,12 @@ class ExposedCollectives(Rule):
         )
         yield self.finding(
             "host",
-            title=_times(data)
+            title=times_each(data)
             + f"collectives on the host run alone for {percent(share)} of the trace",
             message=(
                 f"{names}: {n} calls of {length(ms / n)} each. For {length(whole.meeting_ms)} of "
                 f"{length(whole.ms)} one runs, and no operator.{often(passes, n, ms)}"
-                f"{_world(header)}{others}"
+                f"{ranks_of(header)}{others}"
             ),
             confidence=Confidence.MEDIUM,
             count=n,
@@ -270,7 +285,9 @@ class ExposedCollectives(Rule):
         )
 
     def _finding(self, devices: list[DeviceBusy], shown: _Shown) -> Finding:
-        kernels, kinds, header, paths, norms, tables, parallel, infers, passes, replicas = shown
+        kernels, kinds, header, paths, norms, tables, parallel, infers, passes, replicas, steps = (
+            shown
+        )
         device = devices[0]
         rows = sorted(kernels, key=lambda kernel: -kernel.ms)
         rank = f"rank {header.rank}" if header.rank is not None else f"device {device.device}"
@@ -305,29 +322,32 @@ class ExposedCollectives(Rule):
             passes=passes.each_step if passes.each_step > 1 else 0,
             replicas=replicas,
         )
-        told = ", ".join(
-            f"`{kind.name}` {length(kind.exposed_ms)}" for kind in longest_alone(kinds)[:MAX_TOLD]
-        )
+        n = sum(kernel.count for kernel in rows)
+        noted = most < MIN_SHARE * device.span_ms and not replicas
+        longest = longest_alone(kinds)[:MAX_TOLD]
+        told = ", ".join(f"`{kind.name}` {length(kind.exposed_ms)}" for kind in longest)
         return self.finding(
             "collectives",
-            title=("`nn.DataParallel`: " if replicas else _times(data))
+            title=("`nn.DataParallel`: " if replicas else times_each(data))
             + f"collectives run alone for {percent(share)} of the time on {where}",
             message=(
                 f"{f'On device {device.device} collectives' if several else 'Collectives'} take "
                 f"{length(device.collective_ms)}; for {length(device.exposed_ms)} of that nothing "
                 f"else runs on the device{_added(devices) if told else ''}{told}."
-                f"{_sized(data, kinds)}{often(passes, 0, 0.0)}{path}{_world(header)} "
+                f"{_sized(data, kinds)}{often(passes, 0, 0.0)}{path}{ranks_of(header)} "
                 + (REPLICAS if replicas else "A slower rank would look the same on this one.")
             ),
-            severity=Severity.WARNING if replicas else self.severity,
+            severity=Severity.NONE if noted else Severity.WARNING if replicas else None,
+            harmless=not_waited_for(device, most, n, steps) if noted else None,
             confidence=Confidence.MEDIUM,
-            count=sum(kernel.count for kernel in rows),
+            count=n,
             evidence=[
-                kernel.quote(f"{kernel.count} times, {length(kernel.ms)} in all")
-                for kernel in rows[:MAX_QUOTED]
+                k.quote(f"{k.count} times, {length(k.ms)} in all") for k in rows[:MAX_QUOTED]
             ],
-            cost=_cost(most, device.span_ms, "the time from the first kernel to the last"),
-            advice=self.advise(data),
+            cost=None
+            if noted
+            else _cost(most, device.span_ms, "the time from the first kernel to the last"),
+            advice=() if noted else self.advise(data),
             data=data,
         )
 
@@ -352,12 +372,6 @@ def _added(devices: list[DeviceBusy]) -> str:
     return f" (of the others: {', '.join(others)}). Over all devices, added up: "
 
 
-def _times(data: Exposed) -> str:
-    """Say how often gradients are reduced, where that is more often than they are used."""
-    each = "gradients are reduced {} times for each step of the optimizer: "
-    return each.format(data.passes) if data.passes else ""
-
-
 def _share(device: DeviceBusy) -> float:
     return device.exposed_ms / device.span_ms
 
@@ -380,7 +394,3 @@ def _sized(data: Exposed, kinds: list[CollectiveTime]) -> str:
         "time of a message, not that of what they carry."
         + (" SyncBatchNorm sends them, at each of its layers." if data.norms else "")
     )
-
-
-def _world(header: TraceHeader) -> str:
-    return f" {header.world_size} ranks take part." if header.world_size else ""

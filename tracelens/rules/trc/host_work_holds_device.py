@@ -66,7 +66,8 @@ class HostWorkHoldsDevice(Rule):
         {"ph": "X", "cat": "python_function", "name": "train.py(40): tokenize", "ts": 150.0, "dur": 7000.0, "pid": 1, "tid": 1}
 
     ## When it is harmless
-    Once per epoch. Below a twentieth of the time a line is not named; waiting for a ``DataLoader``
+    Once per epoch. Short gaps of a line that most of the trace is in are those of launches
+    (TRC001). Below a twentieth of the time a line is not named; waiting for a ``DataLoader``
     is TRC013's, and code that torch generated is TRC002's. Of a program on the CPU a tenth of the
     trace is named, and 5 ms, as information: what no operator does need not be wrong. Where nothing
     names it, for want of stacks, that is said from three tenths of the trace on.
@@ -123,8 +124,11 @@ class HostWorkHoldsDevice(Rule):
                     sums[place][1] += row.count
                     inside[place] = max(inside.get(place, row), row, key=lambda each: each.ms)
             read = sum(r.record.n for r in copies.within(view.source) if _results(r.record))
+            took = {str(row.record): row.ms for row in frames.within(view.source)}
             longest = sorted(sums.items(), key=lambda pair: (-pair[1][0], pair[0]))
             for place, (ms, gaps) in longest[:MOST]:
+                if _holds_all(took.get(place[0], 0.0), view, ms, gaps):
+                    continue
                 long = bool(place[0]) or ms >= MIN_OPERATOR_MS * gaps
                 if long and ms >= max(MIN_MS, MIN_SHARE * view.window_ms):
                     times = ms, int(gaps), MANY_RESULTS <= gaps <= read
@@ -347,6 +351,15 @@ class HostWorkHoldsDevice(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _holds_all(took: float, view: View, ms: float, gaps: float) -> bool:
+    """Tell whether a line is around most of the trace, and its gaps as short as launches are.
+
+    Then the model and its passes are in it: it is no pause, and all that is said is TRC001's.
+    """
+    most = took >= MAIN * view.run.window.record.ms and ms < MAIN * took
+    return most and ms < MIN_OPERATOR_MS * gaps
 
 
 def _work(name: str, operator: str, inner: str) -> Work:

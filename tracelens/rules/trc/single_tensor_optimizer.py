@@ -18,7 +18,7 @@ from tracelens.traces.runs import Run, runs
 from tracelens.traces.views import stories
 from tracelens.words import length, percent, share_of
 
-__all__ = ["FUSED", "SingleTensorOptimizer"]
+__all__ = ["SingleTensorOptimizer", "with_fused"]
 
 #: Operators per step from which on a loop over parameters is worth a word.
 MIN_OPERATORS = 50
@@ -183,6 +183,11 @@ class SingleTensorOptimizer(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def with_fused(optimizers: Iterable[str]) -> str:
+    """Return the first of the optimizers that has a fused version; an empty text without one."""
+    return next((name for name in optimizers if name in FUSED), "")
 
 
 def _keeps_waiting(data: Single) -> bool:
