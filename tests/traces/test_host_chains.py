@@ -240,6 +240,34 @@ def test_what_float32_would_save_is_said_as_the_device_computes(
 
 
 @pytest.mark.parametrize(
+    ("device", "share"),
+    [
+        ("NVIDIA A10G", 1 - 1 / 64),
+        ("Tesla T4", 1 - 1 / 32),
+        ("NVIDIA GeForce RTX 2080 Ti", 1 - 1 / 32),
+        ("NVIDIA RTX A6000", 1 - 1 / 64),
+        ("NVIDIA GeForce RTX 4060 Laptop GPU", 1 - 1 / 64),
+        ("NVIDIA L4", 1 - 1 / 64),
+        ("NVIDIA A100-SXM4-80GB", 0.5),
+        ("NVIDIA A30", 0.5),
+        ("Tesla V100-SXM2-16GB", 0.5),
+        ("NVIDIA H100 80GB HBM3", 0.5),
+        ("AMD Instinct MI300X", 0.5),
+    ],
+)
+def test_what_float32_would_save_follows_the_device(
+    tmp_path: Path, device: str, share: float
+) -> None:
+    gemm = "void cutlass_80_tensorop_d884gemm_64x64"
+    kernels = [kernel(gemm, 2_000 * at, 900) for at in range(9)]
+    finding = found(tmp_path, kernels, deviceProperties=[{"id": 0, "name": device}])["TRC033"]
+    assert finding.cost is not None
+    assert finding.cost.share == pytest.approx(share, abs=0.01)
+    assert ("TF32 is off" in finding.message) is (share == 0.5)
+    assert (device in finding.message) is (share > 0.5)
+
+
+@pytest.mark.parametrize(
     ("parts", "advice"),
     [
         (["sub", "pow", "sum"], ["distances", "compile"]),

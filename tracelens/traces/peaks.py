@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from tracelens.traces.data_sheets import DATA_SHEETS, DataSheet
 
-__all__ = ["link", "peak", "reach"]
+__all__ = ["float32_to_float64", "link", "peak", "reach"]
 
 #: Words after which a name is of another device, or of a part of one.
 _OTHERS = frozenset({"ti", "super", "laptop", "max-q", "d", "mobile", "mig", "ada"})
+
+#: GPUs made for graphics or inference, and how many units they have for float32 to one for float64:
+#: Pascal and Turing, then Ampere, Ada and Blackwell. Those of data centers are not among them.
+_FEW_FOR_FLOAT64 = (
+    (32, r"T4|P4|P40|Quadro RTX \d{4}|RTX 20[678]0|GTX 1[06]\d0|TITAN (?:RTX|Xp)"),
+    (64, r"A2|A10|A10[GM]|A16|A40|L4|L20|L40S?|RTX (?:A|PRO )?\d{4}"),
+)
+_FEW = tuple((n, re.compile(rf"\b(?:{names})\b")) for n, names in _FEW_FOR_FLOAT64)
+
+
+def float32_to_float64(device: str) -> int | None:
+    """Return how many times as fast as float64 float32 is on GPUs with few units for float64.
+
+    As NVIDIA's architecture whitepapers have it (``DATA_SHEETS`` names them); None for others.
+    """
+    if not device.startswith(("NVIDIA", "Tesla", "Quadro", "GeForce", "TITAN")):
+        return None
+    return next((n for n, names in _FEW if names.search(device)), None)
 
 
 def link(device: str) -> float | None:

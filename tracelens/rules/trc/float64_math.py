@@ -11,6 +11,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import KernelWork, TraceHeader, Window
+from tracelens.traces.peaks import float32_to_float64
 from tracelens.traces.rows import KernelTime, Timeline
 from tracelens.traces.views import COMPUTING, computing, on_each
 from tracelens.words import length, percent
@@ -21,6 +22,8 @@ __all__ = ["Float64Math"]
 MIN_SHARE = 0.1
 MIN_MS = 1.0
 MAX_QUOTED = 4
+#: How many times as fast float32 is at the least, where the device is not known.
+HALF = 2
 #: What arithmetic limits: half the width is computed at least twice as fast.
 KINDS = frozenset({"product", "convolution", "attention"})
 CLASSES = frozenset({"gemm", "convolution", "attention"})
@@ -40,6 +43,8 @@ class Float64(FindingData):
     ms: float
     of_ms: float
     on_cpu: bool
+    #: How many times as fast the device computes float32, at the least.
+    times: int = 2
 
 
 class _Computed(NamedTuple):
@@ -113,21 +118,27 @@ class Float64Math(Rule):
             found = _on_gpu(kernels, source) if busy else _on_cpu(works, source)
             found.sort(key=lambda one: -one.ms)
             if sum(one.ms for one in found) >= max(MIN_MS, MIN_SHARE * whole):
-                told = self._finding(found, whole, on_cpu=not busy)
+                names = header.record.devices if busy else ()
+                told = self._finding(found, whole, names, on_cpu=not busy)
                 yield on_each(told, timelines, source)
 
-    def _finding(self, found: Sequence[_Computed], whole: float, *, on_cpu: bool) -> Finding:
+    def _finding(
+        self, found: Sequence[_Computed], whole: float, names: Sequence[str], *, on_cpu: bool
+    ) -> Finding:
         ms = sum(one.ms for one in found)
         n = sum(one.n for one in found)
         of = "the trace" if on_cpu else COMPUTING
         share = min(1.0, ms / whole)  # threads add up
-        data = Float64(ms=ms, of_ms=whole, on_cpu=on_cpu)
+        times = min((float32_to_float64(name) or HALF for name in names), default=HALF)
+        saved = share * (1 - 1 / times)
+        data = Float64(ms=ms, of_ms=whole, on_cpu=on_cpu, times=times)
         return self.finding(
             "float64",
             title=f"products in float64 take {percent(share)} of {of}",
             message=(
                 f"{n:,} matrix products, convolutions or attentions in float64 take {length(ms)}; "
-                f"{_SAVED[on_cpu]} Arrays of numpy are float64 unless told otherwise."
+                f"{_saved(names, times, on_cpu=on_cpu)} Arrays of numpy are float64 unless told "
+                "otherwise."
             ),
             confidence=Confidence.HIGH,
             count=n,
@@ -135,10 +146,20 @@ class Float64Math(Rule):
                 one.row.quote(f"{one.n} times, {length(one.ms)} in all")
                 for one in found[:MAX_QUOTED]
             ],
-            cost=Cost(ms=share * whole / 2, share=share / 2, basis="estimated", of=of),
+            cost=Cost(ms=saved * whole, share=saved, basis="estimated", of=of),
             advice=self.advise(data),
             data=data,
         )
+
+
+def _saved(names: Sequence[str], times: int, *, on_cpu: bool) -> str:
+    """Say what float32 would save, where it is known by the device."""
+    if times == HALF:
+        return _SAVED[on_cpu]
+    return (
+        f"this GPU ({names[0]}) computes float64 at a {times}th of the rate of float32: where "
+        f"memory does not limit them, in float32 it would be about a {times}th of that."
+    )
 
 
 def _on_cpu(works: Table[KernelWork], source: str) -> list[_Computed]:
