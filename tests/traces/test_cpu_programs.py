@@ -99,7 +99,10 @@ def calls(names: list[str], us: float, n: int = 6_000, inside: float = 0.5) -> l
         (calls(["mul", "add"], 4.0, n=1_900), None),  # 7.6 ms
         (calls(["select", "item", "sub"], 4.0), ["at-once"]),
         (calls(["mul"] * 9 + ["item"], 4.0), ["compile"]),  # one read for nine operators
-        (calls(["gru", "add"], 4.0), ["sequences"]),  # torch does not compile it
+        (
+            [op("aten::gru", 0.0, 24_000.0), *calls(["mul", "add"], 4.0)],
+            ["sequences"],
+        ),  # torch does not compile it
         ([*calls(["mul", "add"], 4.0), op("aten::mm", 24_000.0, 30_000.0)], None),  # 56 % is one
         ([*calls(["mul", "add"], 4.0), op("aten::mm", 24_000.0, 20_000.0)], None),  # 7.3 us each
     ],
@@ -276,6 +279,44 @@ def test_what_the_optimizer_takes_is_no_price_of_calling_the_rest(tmp_path: Path
     assert cost is not None
     assert cost.share == pytest.approx(0.6, abs=0.01)
     assert "TRC012" in finding
+
+
+PAIR = ["select", "as_strided", "select", "as_strided", "eq", "is_nonzero", "item"]
+
+
+@pytest.mark.parametrize(
+    ("names", "gru", "reads", "advice"),
+    [
+        ([*PAIR, "_local_scalar_dense", "to"], 0.05, True, "at-once"),  # nine for each
+        ([*PAIR, "add", "mul", "sub", "div"], 0.05, True, "at-once"),
+        ([*PAIR, *["add", "mul"] * 4], 0.05, False, "vectorize"),  # 6 of 15: not half
+        (["mul", "add"], 0.05, False, "compile"),
+        (["mul", "add"], 0.45, False, "compile"),
+        (["mul", "add"], 0.55, False, "sequences"),
+    ],
+)
+def test_a_recurrent_module_is_the_story_of_most_operators_alone(
+    tmp_path: Path, names: list[str], gru: float, *, reads: bool, advice: str
+) -> None:
+    events = [op("aten::gru", 0.0, 24_000 * gru), *calls(names, 4.0)]
+    finding = found(tmp_path, sorted(events, key=lambda event: event["ts"]))["TRC002"]
+    assert finding.advice[0].id == advice
+    assert (finding.data["reads"] > 0) is reads
+    assert ("recurrent module" in finding.title) is (advice == "sequences")
+
+
+@pytest.mark.parametrize(
+    ("share", "alone", "advice"),
+    [(0.8, True, "loading"), (0.4, True, "compile"), (0.8, False, "compile")],
+)
+def test_what_the_data_set_calls_is_not_compiled_with_the_model(
+    tmp_path: Path, share: float, advice: str, *, alone: bool
+) -> None:
+    kind = "SingleProcess" if alone else "MultiProcessing"
+    name = f"enumerate(DataLoader)#_{kind}DataLoaderIter.__next__"
+    load = span("user_annotation", name, 0.0, 24_000 * share)
+    finding = found(tmp_path, [load, *calls(["mul", "add"], 4.0)])["TRC002"]
+    assert finding.advice[0].id == advice
 
 
 @pytest.mark.parametrize(

@@ -132,6 +132,30 @@ def test_kernels_that_sort_are_told_by_the_operator_around(
     assert (finding and finding.data["form"]) == form
 
 
+SAMPLING = ("aten::cumsum", "aten::multinomial")
+
+
+@pytest.mark.parametrize(
+    ("operators", "us", "form"),
+    [
+        (SAMPLING, 300.0, "top-p"),
+        (("aten::cumsum", "aten::exponential_"), 300.0, "top-p"),
+        (SAMPLING, 210.0, "top-p"),
+        (SAMPLING, 190.0, None),  # a small part
+        (("aten::cumsum",), 300.0, None),  # areas under curves need every place
+        (("aten::multinomial",), 300.0, "sort"),
+        ((*SAMPLING, "aten::searchsorted"), 300.0, None),
+    ],
+)
+@pytest.mark.parametrize("around", ["aten::sort", "aten::argsort"])
+def test_a_sort_to_sample_is_told(
+    tmp_path: Path, around: str, operators: tuple[str, ...], us: float, form: str | None
+) -> None:
+    events = [*within(around, us=us), *(op(name, 20_000, 5) for name in operators)]
+    finding = found(tmp_path, events, **A100).get("TRC035")
+    assert (finding and finding.data["form"]) == form
+
+
 def test_names_of_kernels_do_not_tell_what_sorts(tmp_path: Path) -> None:
     """Without calls in the trace; it looks for different values, too."""
     events = [*beside(SORT, 300.0), op("aten::_unique2", 20_000, 5)]

@@ -110,6 +110,15 @@ REMEDIES_ON_DEVICE = (
         _DOCS + "generated/torch.topk.html",
     ),
     _of(
+        "top-p",
+        "To sample from the most likely tokens, take the top k of them first, and sort and sum up "
+        "these alone (with probabilities of the whole vocabulary it is exact where k of them "
+        "exceed p); or use a sampler that rejects instead of sorting, as FlashInfer's "
+        "`top_p_sampling_from_probs`.",
+        "probs, at = logits.softmax(-1).topk(1024)  # sorted: top-p of these",
+        _DOCS + "generated/torch.topk.html",
+    ),
+    _of(
         "inverse",
         "Where the inverse is only multiplied with something, solve instead, for all right sides "
         "at once.",

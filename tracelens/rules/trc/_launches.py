@@ -63,6 +63,8 @@ class Launches(FindingData):
     passes: int = 0
     #: On the CPU: whether they are the steps of a recurrent module.
     recurrent: bool = False
+    #: On the CPU: whether most of it is where samples are made, in the program's own process.
+    loading: bool = False
     #: Norms that are taken of one tensor at a time, per step, where these are many of the kernels.
     norms: int = 0
     #: Whether the device has CUDA graphs.
@@ -182,9 +184,20 @@ REMEDIES = (
         applies=lambda data: (
             not (data.compiled or data.reads or data.sizing or data.stacked or data.in_place)
             and not (data.passes or data.recurrent or data.replicas or data.samples)
+            and not data.loading
         ),
         since="2.0",
         proof="https://docs.pytorch.org/docs/stable/torch.compiler.html",
+    ),
+    Remedy(
+        id="loading",
+        text="They are called where samples are made, not in the model, which need not be "
+        "compiled for them. Let processes of their own make samples; what is written with fewer "
+        "calls, on whole tensors, takes these less time, too.",
+        code="DataLoader(dataset, num_workers=4, persistent_workers=True)",
+        when="most of the operators are called by the data set, in the process of the program",
+        applies=lambda data: data.loading,
+        proof="https://docs.pytorch.org/docs/stable/data.html#multi-process-data-loading",
     ),
     Remedy(
         id="at-once",

@@ -31,6 +31,8 @@ class OnDevice(NamedTuple):
     moot: frozenset[str] = frozenset()
     #: Operators that are the cheaper form, or need all of it.
     needed: frozenset[str] = frozenset()
+    #: Operators of each of which one must run.
+    along: tuple[frozenset[str], ...] = ()
 
 
 class Launched(NamedTuple):
@@ -96,6 +98,18 @@ ON_DEVICE = (
         | _ops("_index_put_impl_", "embedding_dense_backward")
         | _ops("_embedding_bag_dense_backward", "randperm", "mode"),
         needed=SORTED,
+    ),
+    # The nucleus of top-p: sorted, summed up, and drawn from.
+    OnDevice(
+        "top-p",
+        "sorting, with cumulative sums and draws beside it (top-p sampling),",
+        _named(r"sort(?:onesweep|upsweep|downsweep|kvinplace|\w{0,40}kernel)"),
+        _ops("sort"),
+        moot=_ops("_coalesce", "_unique2", "unique_dim", "unique_consecutive", "topk", "isin")
+        | _ops("_index_put_impl_", "embedding_dense_backward")
+        | _ops("_embedding_bag_dense_backward", "randperm", "mode"),
+        needed=SORTED - {"aten::cumsum"},
+        along=(_ops("cumsum"), _ops("multinomial", "exponential_")),
     ),
     OnDevice(
         "inverse",
@@ -201,6 +215,8 @@ def launched(
     found = []
     for form in ON_DEVICE:
         if not (form.beside.search(names) and form.needed.isdisjoint(called)):
+            continue
+        if any(one.isdisjoint(called) for one in form.along):
             continue
         rows = [row for row in known if form.kernels.search(row.full_name)]
         taken = {row.full_name for row in rows}

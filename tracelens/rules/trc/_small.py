@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tracelens.evidence import Seen
+from tracelens.logs.chrome_trace import Operator
 from tracelens.traces.measured import KernelWork, SelfTime, Window
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Small",
     "backward_passes",
     "of_one_row",
+    "recurrent_ms",
     "selected",
     "singles",
     "small_operators",
@@ -69,6 +71,17 @@ MAX_IN_LOOP = 100
 LOOP_LEFT = 0.3
 #: Modules that Dynamo skips as a whole.
 RECURRENT = frozenset({"aten::gru", "aten::lstm", "aten::rnn_tanh", "aten::rnn_relu"})
+#: Share of the trace, but for the optimizer, from which on what they do is the story of it; and how
+#: many times as long as the forward pass both take.
+MIN_RECURRENT = 0.5
+WITH_BACKWARD = 3.0
+#: What reads single elements, with what brings them, and the share of all calls that they have
+#: where more than eight come with each: to compare two of them takes twice as many.
+READING = frozenset(
+    f"aten::{name}"
+    for name in ("item", "is_nonzero", "_local_scalar_dense", "select", "as_strided", "unbind")
+)
+MIN_READERS = 0.5
 
 
 class Small(NamedTuple):
@@ -95,11 +108,17 @@ class Small(NamedTuple):
 
 
 def small_operators(
-    whole: Window, own: list[Seen[SelfTime]], called: dict[str, int], *, passes: int = 0
+    whole: Window,
+    own: list[Seen[SelfTime]],
+    called: dict[str, int],
+    *,
+    passes: int = 0,
+    recurrent_ms: float = 0.0,
 ) -> Small | None:
     """Return what the operators of a trace cost by being called; None where they are not small.
 
     Where backward passes are many, they need not be: each does what one could do for all.
+    ``recurrent_ms`` is how long recurrent modules take, with their backward pass.
     """
     calls = sum(called.values())
     slow = _slow(own, called)
@@ -110,8 +129,8 @@ def small_operators(
         return None
     inside = sum(row.record.ms for row in own if row.record.name in called)
     read = called.get(ONE_ELEMENT, 0)
-    recurrent = not RECURRENT.isdisjoint(called)
-    reads = read if read >= MIN_CALLS and ONE_ELEMENT_COSTS * read >= calls else 0
+    recurrent = recurrent_ms >= MIN_RECURRENT * (whole.ms - (whole.optimizer_ms or 0.0)) > 0
+    reads = read if read >= MIN_CALLS and _reads(read, called, calls) else 0
     left = max(0.0, whole.ms - large - whole.added_ms - (whole.optimizer_ms or 0.0))
     much = (
         calls >= MUCH_CALLS
@@ -133,6 +152,20 @@ def small_operators(
     others = sizing or (whole.optimizer_ms or 0.0) >= MAX_OPTIMIZING * whole.ms
     some = read if read >= MIN_CALLS and MAX_TO_READ * read >= calls and not others else 0
     return Small(calls, whole.ms / calls, reads, recurrent, left, much, sizing, some)
+
+
+def _reads(read: int, called: dict[str, int], calls: int) -> bool:
+    """Tell whether operators are mostly there to read single elements."""
+    if ONE_ELEMENT_COSTS * read >= calls:
+        return True
+    with_it = sum(called.get(name, 0) for name in READING)
+    return 2 * ONE_ELEMENT_COSTS * read >= calls and with_it >= MIN_READERS * calls
+
+
+def recurrent_ms(rows: Iterable[Seen[Operator]], *, trained: bool) -> float:
+    """Return how long recurrent modules take; to train them takes twice as long again."""
+    ms = sum(row.ms for row in rows if str(row.record) in RECURRENT)
+    return ms * (WITH_BACKWARD if trained else 1.0)
 
 
 def _slow(own: list[Seen[SelfTime]], called: dict[str, int]) -> float:

@@ -9,6 +9,7 @@ from tracelens.experiment import Experiment, Knob
 from tracelens.logs.chrome_trace import (
     Annotation,
     BackwardNode,
+    DataLoading,
     Operator,
     OptimizerCall,
     PythonFunction,
@@ -29,7 +30,7 @@ from tracelens.rules.trc._launches import (
     samples_one_by_one,
     sized,
 )
-from tracelens.rules.trc._lines import busiest, told
+from tracelens.rules.trc._lines import busiest, in_loading, told
 from tracelens.rules.trc._parallel import replicates
 from tracelens.rules.trc._printed_launches import is_launching
 from tracelens.rules.trc._small import (
@@ -38,6 +39,7 @@ from tracelens.rules.trc._small import (
     ONE_ELEMENT,
     Small,
     of_one_row,
+    recurrent_ms,
     selected,
     singles,
     small_operators,
@@ -126,6 +128,7 @@ class LaunchBound(Rule):
         optimizers: Table[OptimizerCall],
         ran: Table[DeviceBusy],
         notes: Table[Annotation],
+        loads: Table[DataLoading],
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose host launches more slowly than the device works.
 
@@ -141,7 +144,13 @@ class LaunchBound(Rule):
             mine = [row.record for row in works.within(each.window.first.input)]
             passes = passes_of(each, operators, nodes, optimizers)
             few = singles(mine, len(each.all_steps)), of_one_row(mine)
-            yield from self._on_cpu(each, own, operators, frames, one=few, passes=passes)
+            trained = any(True for _ in nodes.within(each.window.first.input))
+            yield from self._on_cpu(
+                *(each, own, operators, frames, loads),
+                one=few,
+                passes=passes,
+                trained=trained,
+            )
         for view in views(windows, steps, timelines, held, whole=True, ran=ran):
             run = view.run
             n, launches = view.kernels, view.launches
@@ -183,9 +192,11 @@ class LaunchBound(Rule):
         own: Table[SelfTime],
         operators: Table[Operator],
         frames: Table[PythonFunction],
+        loads: Table[DataLoading],
         *,
         one: tuple[int, int],
         passes: int,
+        trained: bool,
     ) -> Iterator[Finding]:
         """Yield that a program on the CPU calls many operators that do little."""
         whole, source = run.window.record, run.window.first.input
@@ -197,6 +208,7 @@ class LaunchBound(Rule):
             list(own.within(source)),
             {str(row.record): row.count for row in rows},
             passes=passes,
+            recurrent_ms=recurrent_ms(rows, trained=trained),
         )
         if small is None:
             return
@@ -204,7 +216,8 @@ class LaunchBound(Rule):
         reads = small.read >= MANY_READS and reading >= MIN_READING * whole.ms
         if small.much or reads:
             line = busiest(frames, source, whole.ms)
-            yield self._small(whole, small, rows, line, one=one, passes=passes)
+            loading = in_loading(loads, frames, source, whole.ms, small.left_ms)
+            yield self._small(whole, small, rows, line, one=one, passes=passes, loading=loading)
 
     def _small(
         self,
@@ -215,6 +228,7 @@ class LaunchBound(Rule):
         *,
         one: tuple[int, int],
         passes: int,
+        loading: bool,
     ) -> Finding:
         reading = min(small.left_ms, small.reading_ms())
         # Where reading is less than half of it, the loop around it is what costs.
@@ -236,6 +250,7 @@ class LaunchBound(Rule):
             rows=0 if stacked else one[1],
             passes=passes,
             recurrent=small.recurrent,
+            loading=loading,
         )
         reads = small.reads > 0 or stacked > 0
         title = f"{small.calls:,} operators do little: calling them is what costs"
