@@ -100,7 +100,7 @@ def calls(names: list[str], us: float, n: int = 6_000, inside: float = 0.5) -> l
         (calls(["select", "item", "sub"], 4.0), ["at-once"]),
         (calls(["mul"] * 9 + ["item"], 4.0), ["compile"]),  # one read for nine operators
         (
-            [op("aten::gru", 0.0, 24_000.0), *calls(["mul", "add"], 4.0)],
+            [op("aten::gru", 0.0, 14_000.0), *calls(["mul", "add"], 4.0)],
             ["sequences"],
         ),  # torch does not compile it
         ([*calls(["mul", "add"], 4.0), op("aten::mm", 24_000.0, 30_000.0)], None),  # 56 % is one

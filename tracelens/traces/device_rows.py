@@ -6,6 +6,7 @@ import math
 import re
 from array import array
 from bisect import bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ from tracelens.traces.kernel_names import dtype_of, is_tensor_core, kind_of, sho
 from tracelens.traces.names import Name
 from tracelens.traces.own_frames import mine
 from tracelens.traces.rows import AttentionTime, CopyTime, KernelTime, SyncTime
+from tracelens.traces.spans import Kind
 
 if TYPE_CHECKING:
     from tracelens.traces.reading import Reading
@@ -106,13 +108,16 @@ def syncs(reading: Reading, busy: Busy) -> Iterator[SyncTime]:
         thread = calls.thread_table.items[calls.threads[at]]
         stretches.append(Stretch(thread, start, start + calls.us[at]))
     after = _idle_after(busy, [stretch.end for stretch in stretches])
+    notes = _annotated(reading)
     sums: dict[tuple[str, str, str, str], list[float]] = {}
+    under: defaultdict[tuple[str, str, str, str], Counter[str]] = defaultdict(Counter)
     for at, around, idle in zip(order, reading.host.around(stretches), after, strict=True):
         key = _place(calls.name_table.items[calls.names[at]], around)
         each = sums.setdefault(key, [0, 0.0, 0.0])
         each[0] += 1
         each[1] += calls.us[at]
         each[2] += idle
+        under[key][notes[at]] += calls.us[at]
     listed = sorted(sums.items(), key=lambda pair: (-pair[1][1], pair[0]))[:MAX_SYNCS]
     for (call, operator, frame, own), (count, us, idle) in listed:
         yield SyncTime(
@@ -123,7 +128,23 @@ def syncs(reading: Reading, busy: Busy) -> Iterator[SyncTime]:
             count=int(count),
             ms=_ms(us),
             idle_after_ms=_ms(idle),
+            annotation=_most(under[call, operator, frame, own], us),
         )
+
+
+def _annotated(reading: Reading) -> list[str]:
+    """Return the innermost annotation that each call that waits is in; empty for none."""
+    tree, calls = reading.spans.of({Kind.ANNOTATION}), reading.runtime.syncs
+    if tree is None:
+        return [""] * len(calls.starts)
+    names = [str(reading.spans.name_table.items[number].record) for number in reading.spans.names]
+    return [names[tree.order[at]] if at >= 0 else "" for at in tree.owners(calls)]
+
+
+def _most(under: Counter[str], us: float) -> str:
+    """Return what has at least half of some time."""
+    name, its = under.most_common(1)[0]
+    return name if 2 * its >= us else ""
 
 
 #: Kernels that may stand between a product and its softmax: scale, mask, cast, dropout.

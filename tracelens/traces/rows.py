@@ -185,6 +185,8 @@ class SyncTime(Measured):
     ms: float
     #: How long the device had nothing to do afterwards.
     idle_after_ms: float
+    #: The innermost annotation around most of it.
+    annotation: str = ""
 
 
 class MemoryTraffic(Measured):

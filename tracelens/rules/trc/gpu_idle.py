@@ -11,6 +11,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
+from tracelens.rules.trc._blocked import blocking, kept
 from tracelens.rules.trc._launches import has_graphs, sized
 from tracelens.rules.trc._parallel import replicates
 from tracelens.traces.measured import DeviceBusy, Step, TraceHeader, Window
@@ -69,6 +70,8 @@ class Idle(FindingData):
     graphs: bool = True
     #: Results per step that are as large as the data says, where they are many.
     sizing: int = 0
+    #: The call that keeps the host while the device has nothing to do, for most of that time.
+    blocked: str = ""
 
 
 def _unseen(data: Idle) -> bool:
@@ -148,9 +151,20 @@ class GpuIdle(Rule):
             id="batch",
             text="Give the GPU more to do at a time: a larger batch.",
             when="the trace shows what the host does, and it does not compute meanwhile",
-            applies=lambda data: not _unseen(data) and not data.computing,
+            applies=lambda data: not (_unseen(data) or data.computing or data.blocked),
             basis="untestable",
             proof="it changes what is computed",
+        ),
+        Remedy(
+            id="blocked",
+            text="The host waits in that call, and launches nothing. If it is the program's, wait "
+            "later: copy between the device and pinned memory with `non_blocking=True`, launch "
+            "the next step, and read then. If it is a library's, see what it waits for: what runs "
+            "on that stream, or another rank.",
+            when="one call keeps the host for most of the idle time",
+            applies=lambda data: bool(data.blocked) and not data.computing,
+            basis="untestable",
+            proof="it depends on what is waited for",
         ),
         Remedy(
             id="on-device",
@@ -209,7 +223,8 @@ class GpuIdle(Rule):
                 sizing = sized(operators, view.source, count, view.run.window.record.launches)
                 behind = view.late_ms >= MOST * view.idle_ms
                 asks = (sizing if behind else 0), _asking(places, view.source)
-                yield self._finding(view, doing, asks, awaited=alone, graphs=graphs)
+                wait = blocking(view, places)
+                yield self._finding(view, doing, asks, wait, awaited=alone, graphs=graphs)
 
     def follows(self, finding: Finding) -> Iterable[Story]:
         """It follows from whatever explains most of the idle time."""
@@ -223,6 +238,7 @@ class GpuIdle(Rule):
         view: View,
         computing: list[Seen[Operator]],
         asks: tuple[int, str],
+        wait: SyncTime | None,
         *,
         awaited: bool,
         graphs: bool,
@@ -252,10 +268,13 @@ class GpuIdle(Rule):
             computing=tuple(str(row.record) for row in computing),
             graphs=graphs,
             sizing=asks[0],
+            blocked=wait.call if wait is not None else "",
         )
         least = "at least " if bound else ""
         where = where_of(asks[1]) if data.sizing and asks[1] else None
-        doing = _seen(data) or _sizes(data, view) or _longest(view) or _named(computing)
+        doing = (
+            _seen(data) or _sizes(data, view) or kept(wait) or _longest(view) or _named(computing)
+        )
         return self.finding(
             "idle",
             title=f"the GPU is idle for {least}{percent(idle / whole)} of {view.of}",
