@@ -6,7 +6,7 @@ import math
 import re
 from array import array
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 from typing import TYPE_CHECKING
@@ -110,14 +110,14 @@ def syncs(reading: Reading, busy: Busy) -> Iterator[SyncTime]:
     after = _idle_after(busy, [stretch.end for stretch in stretches])
     notes = _annotated(reading)
     sums: dict[tuple[str, str, str, str], list[float]] = {}
-    under: defaultdict[tuple[str, str, str, str], Counter[str]] = defaultdict(Counter)
+    under: defaultdict[tuple[str, str, str, str], dict[str, float]] = defaultdict(dict)
     for at, around, idle in zip(order, reading.host.around(stretches), after, strict=True):
         key = _place(calls.name_table.items[calls.names[at]], around)
         each = sums.setdefault(key, [0, 0.0, 0.0])
         each[0] += 1
         each[1] += calls.us[at]
         each[2] += idle
-        under[key][notes[at]] += calls.us[at]
+        under[key][notes[at]] = under[key].get(notes[at], 0.0) + calls.us[at]
     listed = sorted(sums.items(), key=lambda pair: (-pair[1][1], pair[0]))[:MAX_SYNCS]
     for (call, operator, frame, own), (count, us, idle) in listed:
         yield SyncTime(
@@ -141,10 +141,10 @@ def _annotated(reading: Reading) -> list[str]:
     return [names[tree.order[at]] if at >= 0 else "" for at in tree.owners(calls)]
 
 
-def _most(under: Counter[str], us: float) -> str:
+def _most(under: dict[str, float], us: float) -> str:
     """Return what has at least half of some time."""
-    name, its = under.most_common(1)[0]
-    return name if 2 * its >= us else ""
+    name = max(under, key=lambda each: under[each])
+    return name if 2 * under[name] >= us else ""
 
 
 #: Kernels that may stand between a product and its softmax: scale, mask, cast, dropout.
