@@ -333,7 +333,7 @@ def once(site: BreakSite) -> str:
 def effect(site: BreakSite) -> str:
     """Return what the break does to the compiled code."""
     if not site.skipped:
-        return "The function is cut in two graphs here, with Python in between in every call."
+        return "The graph ends here, and Python runs what comes until the next one, in every call."
     names = ", ".join(f"`{name}`" for name in site.lost)
     what = f"the whole function {names}" if names else "the whole function"
     times = "" if site.skipped == site.count else f" In {site.skipped} of {site.count} cases"
