@@ -113,12 +113,13 @@ def small_operators(
     called: dict[str, int],
     *,
     passes: int = 0,
-    recurrent_ms: float = 0.0,
+    recurrent_ms: float | None = None,
 ) -> Small | None:
     """Return what the operators of a trace cost by being called; None where they are not small.
 
     Where backward passes are many, they need not be: each does what one could do for all.
-    ``recurrent_ms`` is how long recurrent modules take, with their backward pass.
+    ``recurrent_ms`` is how long recurrent modules take, with their backward pass; without it any
+    such module counts.
     """
     calls = sum(called.values())
     slow = _slow(own, called)
@@ -129,7 +130,10 @@ def small_operators(
         return None
     inside = sum(row.record.ms for row in own if row.record.name in called)
     read = called.get(ONE_ELEMENT, 0)
-    recurrent = recurrent_ms >= MIN_RECURRENT * (whole.ms - (whole.optimizer_ms or 0.0)) > 0
+    recurrent = not RECURRENT.isdisjoint(called)
+    if recurrent_ms is not None:
+        least = MIN_RECURRENT * (whole.ms - (whole.optimizer_ms or 0.0))
+        recurrent = recurrent and recurrent_ms >= least
     reads = read if read >= MIN_CALLS and _reads(read, called, calls) else 0
     left = max(0.0, whole.ms - large - whole.added_ms - (whole.optimizer_ms or 0.0))
     much = (
