@@ -69,5 +69,5 @@ def test_that_freezing_is_inductors_is_said_where_another_may_be_at_work(
 ) -> None:
     data = InRun(is_compiled=True, uses_inductor=uses_inductor)
     assert freeze().applies(data)
-    said = "Inductor alone does that, the default backend" in freeze().advice(data).text
+    said = "does not say which backend compiles. Only where" in freeze().advice(data).text
     assert said is (uses_inductor is None)

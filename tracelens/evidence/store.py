@@ -229,14 +229,15 @@ class Evidence:
                     seen.count = 0
                     seen.places.clear()
 
-    def skim(self, log: type[Log], source: str, lines: int, records: int = 1) -> None:
-        """Count records of ``lines`` lines in the input ``source``: understood, kept or not."""
+    def skim(self, log: type[Log], place: Place, lines: int, records: int = 1) -> None:
+        """Count records, of ``lines`` lines in all, that are understood and say nothing."""
         self.understood_lines += lines
         self.kinds[log.name] = self.kinds.get(log.name, 0) + records
-        self.structured.add(source)
+        self.structured.add(place.input)
 
-    def tick(self, place: Place, tick: Tick) -> None:
+    def tick(self, log: type[Log], place: Place, tick: Tick, lines: int) -> None:
         """Note when a phase of the compilation at ``place`` began or ended."""
+        self.skim(log, place, lines)
         held = self.ticks.get(key := (place.input, place.writer, place.frame, tick.phase))
         if held is None:
             if len(self.ticks) >= limits.MAX_SPANS:

@@ -144,8 +144,7 @@ def hand_over_structured(
     place = Place(name, raw.line, writer or raw.pid, frame, raw.when, raw.jumps)
     evidence.span(place)
     if tick is not None:
-        evidence.skim(log, name, raw.lines)
-        evidence.tick(place, tick)
+        evidence.tick(log, place, tick, raw.lines)
     elif skimmed is None or skimmed.is_event:
         written = Written(raw.head, raw.payload, raw.lines)
         evidence.add(log, written, place, lines=raw.lines)
@@ -153,7 +152,7 @@ def hand_over_structured(
         said = raw.head.decode("utf-8", "replace")
         evidence.add_known(f"{log.name} {skimmed.unknown}", raw.lines, raw.line, said)
     else:
-        evidence.skim(log, name, raw.lines)
+        evidence.skim(log, place, raw.lines)
 
 
 def tell_number(name: str, writer: str, pid: str, evidence: Evidence) -> None:

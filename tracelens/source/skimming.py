@@ -44,13 +44,14 @@ def hand_over_text(
             raw = Raw(head, text[payload:end], line, count, pid, when)
             hand_over_structured(log, raw, name, rank, evidence)
             continue
-        records += 1
-        lines += count
         frame = skimmed.frame or (tick.frame if tick is not None else "")
+        place = Place(name, line, rank or pid, frame, when)
         if frame or tick is not None:
-            place = Place(name, line, rank or pid, frame, when)
             evidence.span(place)
-            if tick is not None:
-                evidence.tick(place, tick)
+        if tick is not None:
+            evidence.tick(log, place, tick, count)
+        else:
+            records += 1
+            lines += count
     if records:
-        evidence.skim(log, name, lines, records)
+        evidence.skim(log, Place(name, 0), lines, records)
