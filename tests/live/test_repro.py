@@ -63,6 +63,8 @@ def test_a_script_shows_its_finding(
     tmp_path: Path,
 ) -> None:
     code, name, shown = case
+    if code == "ONE001" and "avx512bw" not in Path("/proc/cpuinfo").read_text(encoding="utf-8"):
+        pytest.skip("oneDNN has no bfloat16 convolution on a CPU without AVX-512")
     done = run(torch_python, written(code, name), torch_environment, tmp_path, "--untimed")
     if code == "TUN002" and done.returncode:  # who wins is the machine's to say
         assert "not shown here" in done.stdout
