@@ -14,8 +14,10 @@ from typing import Any
 
 from tests.warm import tracelens
 
-__all__ = ["TRACELENS", "Ran", "Run", "ended", "is_alive", "runner"]
+__all__ = ["AVX512", "TRACELENS", "Ran", "Run", "ended", "is_alive", "runner"]
 
+#: Whether the CPU has AVX-512: oneDNN's and torch's kernels for bfloat16 and int8 ask for it.
+AVX512 = "avx512bw" in Path("/proc/cpuinfo").read_text(encoding="utf-8")
 TRACELENS = (sys.executable, "-c", "import sys, tracelens.cli as cli; sys.exit(cli.main())")
 
 
