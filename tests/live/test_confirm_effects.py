@@ -63,7 +63,7 @@ def gone(answer: Confirmation) -> None:
 def test_from_a_recording_to_a_measured_gain(
     torch_python: str, torch_environment: dict[str, str], tmp_path: Path
 ) -> None:
-    """Both halves: the log changed as predicted, and a step takes a third of the time or less.
+    """Both halves: the log changed as predicted, and a step takes half of the time or less.
 
     One change speaks for all findings that it ends: it is recorded and timed once.
     """
@@ -93,7 +93,7 @@ def test_from_a_recording_to_a_measured_gain(
         assert answer.effect is not None
         assert answer.effect.holds
         assert answer.effect.blocks >= 3
-        assert answer.effect.ratio > 3
+        assert answer.effect.ratio > 2
         assert answer.environment["clock"] == "CPU time"
         assert each.cost is not None
         assert each.cost.basis == "confirmed"

@@ -99,6 +99,27 @@ def test_a_line_that_was_cut_off_is_refused(cut: str) -> None:
         OnednnVerbose.parse(text)
 
 
+@pytest.mark.parametrize("dots", ["...", "…", " ... "])
+@pytest.mark.parametrize("mark", ["onednn_verbose,v1,primitive,exec", "dnnl_verbose,exec"])
+def test_dots_stand_for_the_fields_that_somebody_left_out(mark: str, dots: str) -> None:
+    text, ms = OnednnVerbose.measure(f"{mark},cpu,matmul,ref:any,{dots},16x32:32x64,15.5")
+    (run,) = OnednnVerbose.parse(text)
+    assert isinstance(run, PrimitiveExec)
+    assert (run.impl, run.mds, run.problem.tensors, ms) == ("ref:any", (), ("16x32", "32x64"), 15.5)
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "cpu,matmul,ref:any,...,16x32:32x64,...,15.5",  # twice: nobody knows how many fields each
+        "cpu,matmul,ref:any,undef,src:f32::blocked:ab::f0,,...,,16x32:32x64,15.5",  # for none
+    ],
+)
+def test_dots_that_stand_for_nobody_knows_what_are_refused(rest: str) -> None:
+    with pytest.raises(Unreadable):
+        OnednnVerbose.parse(OnednnVerbose.measure(f"onednn_verbose,v1,primitive,exec,{rest}")[0])
+
+
 def test_a_line_that_only_looks_like_one_is_refused() -> None:
     with pytest.raises(Unreadable, match="unexpected 'not,a,real,line'"):
         OnednnVerbose.parse("onednn_verbose,v1,not,a,real,line")

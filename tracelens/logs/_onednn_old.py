@@ -1,18 +1,20 @@
 """Lines of oneDNN in older forms, or in another locale, put into the form that the grammar reads.
 
-Three are met: MKL-DNN 0.x, which names no engine and lists formats instead of memory descriptors;
-the BLAS-like interface before the attributes had a field of their own; and a comma in the place of
-the decimal point, where the program set the locale.
+Four are met: MKL-DNN 0.x, which names no engine and lists formats instead of memory descriptors;
+the BLAS-like interface before the attributes had a field of their own; a comma in the place of the
+decimal point, where the program set the locale; and lines that somebody shortened, with dots in the
+place of fields.
 """
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["decimal_point", "modern"]
+__all__ = ["decimal_point", "modern", "spelled_out"]
 
 #: Commas behind marker, version and time stamp, by the beginning: with a point in the time.
 _COMMAS = {"primitive,exec,": 10, "primitive,create": 10, "exec,": 9, "create": 9}
+_SHORT = re.compile(r",[ \t]*(?:\.\.\.|\u2026)[ \t]*(?=,)")
 _WHOLE = re.compile(r"\d+")
 _DIGITS = re.compile(r"\d+(?:e[-+]?\d+)?\s*$")
 _ENGINE = re.compile(
@@ -43,6 +45,24 @@ def decimal_point(line: str, start: int, comma: int) -> str:
         commas = 7
     has = line.count(",", start)
     return f"{line[: comma - 1]}.{line[comma:]}" if has == commas + 1 else line
+
+
+def spelled_out(line: str) -> str:
+    """Return ``line`` with empty fields in the place of dots that somebody wrote for several.
+
+    How many they stand for is known where they are the only ones: an execution has ten fields, and
+    what kind of propagation it was is unknown then.
+    """
+    parts = _SHORT.split(line)
+    if len(parts) != 2:
+        return line
+    start = next((at for at in map(line.find, (",primitive,exec,", ",exec,")) if at > 0), -1)
+    missing = 8 - "".join(parts)[start:].partition("exec,")[2].count(",")
+    if start < 0 or not 0 < missing < 8:
+        return line
+    head, rest = parts
+    fields = ["undef" if head[start:].partition("exec,")[2].count(",") == 2 else "", *[""] * 8]
+    return f"{head},{','.join(fields[:missing])}{rest}"
 
 
 def modern(line: str) -> str:

@@ -18,7 +18,7 @@ from pydantic import ConfigDict
 from tracelens.logs import CountedLog, Record
 from tracelens.logs import _onednn_work as work
 from tracelens.logs._isa import native_types
-from tracelens.logs._onednn_old import decimal_point, modern
+from tracelens.logs._onednn_old import decimal_point, modern, spelled_out
 from tracelens.logs._onednn_parts import (
     Attributes,
     MemoryDescriptor,
@@ -324,6 +324,8 @@ class OnednnVerbose(CountedLog):
         start = 18
         if "**" in line or line.endswith("`"):  # Markdown's bold, and the end of code
             line = line.replace("**", "").rstrip("`")
+        if "..." in line or "\u2026" in line:
+            line = spelled_out(line)
         if not line.startswith(_USUAL):
             line = modern(line) if line[:1] != "o" or ",gemm_api," in line else line
             start = line.find(",") + 1
