@@ -103,7 +103,7 @@ def test_a_number_is_passed_as_what_the_line_can_take(
     ("file", "expected"),
     [
         ("/home/ana/proj/net.py", "one-rank"),
-        ("/usr/lib/python3.11/site-packages/monai/networks/blocks.py", "compile-inner"),
+        ("/usr/lib/python3.11/site-packages/monai/networks/blocks.py", "nothing"),
         ("/usr/lib/python3.11/site-packages/torch/_dynamo/external_utils.py", "one-rank"),
     ],
 )

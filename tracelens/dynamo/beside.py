@@ -12,7 +12,7 @@ from tracelens.logs._checks import Comment
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import Guard, GuardTree
 
-__all__ = ["look_beside"]
+__all__ = ["called_by", "look_beside"]
 
 _CHILD = re.compile(
     r"___check_type_id\(L\['self'\]((?:\._modules\['\w{1,60}'\]){1,20}), \d+\)"
@@ -74,6 +74,24 @@ def look_beside(
         site.beside = tuple(child for child, kind in mates.items() if not _is_small(kind))
         crowded = len(below.get(name, ())) >= CROWDED or not mates
         site.alone = bool(near) and not site.beside and crowded
+
+
+def called_by(
+    function: str, file: str, places: Iterable[Place], trees: Table[GuardTree]
+) -> tuple[str, tuple[str, ...]]:
+    """Return the class whose method a compiled function is, and the modules that it calls.
+
+    Nothing where its class is not known, or is not one, and of torch's own layers.
+    """
+    compiled = trees.derived(_compiled)
+    kinds = {kind for place in places for kind in compiled.kinds.get(_frame(place), ())}
+    if len(kinds) != 1:
+        return "", ()
+    kind = kinds.pop()
+    found: Children = {}
+    for path in _ends(file):
+        found.update(compiled.calls.get((path, function, kind), {}))
+    return kind, tuple(child for child, of in found.items() if not _is_small(of))
 
 
 class _Compiled(NamedTuple):

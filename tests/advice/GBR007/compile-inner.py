@@ -1,4 +1,4 @@
-"""A library enters a context manager around one of its modules."""
+"""A library enters a context manager in one of its modules; the guards name the one beside it."""
 
 import torch
 
@@ -20,16 +20,34 @@ def library(text, name="oddlib"):
 odd = library("""
 import torch
 
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        return torch.relu(self.linear(x))
+
 class Head(torch.nn.Module):
     def forward(self, x):
         with open("/dev/null"):
             return torch.relu(x)
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = Block()
+        self.head = Head()
+
+    def forward(self, x):
+        x = self.encoder(x)
+        return self.head(x)
 """)
-model = torch.nn.Sequential(torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU()), odd.Head())
+model = odd.Model()
 # before:
 model.compile(backend="eager")
 # after:
-# model[0] = torch.compile(model[0], backend="eager")
+# model.encoder = torch.compile(model.encoder, backend="eager")
 # end
 x = torch.randn(4, 8)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.apart import Apart, elsewhere, modules_of
 from tracelens.evidence import Evidence, Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs._stack import StackFrame
@@ -17,6 +18,7 @@ from tracelens.rules import Rule
 
 if TYPE_CHECKING:  # what a log has nothing of is not imported
     from tracelens.dynamo.specialised import SpecializedSize
+    from tracelens.logs.guards import GuardTree
 
 __all__ = ["SizeSpecialisedByCode"]
 
@@ -49,6 +51,8 @@ class SpecializedData(FindingData):
     function: str = ""
     defined_in: str = ""
     defined_at: int = 0
+    #: What the function calls, where the line is in the function itself and in a package.
+    apart: Apart = Apart()
 
     @property
     def is_size(self) -> bool:
@@ -144,16 +148,17 @@ class SizeSpecialisedByCode(Rule):
             basis="tested",
             proof="tests/advice/RCP002/pad.py",
         ),
-        Remedy(
-            "compile-inner",
-            "Compile the modules that do not reach this line, instead of what calls them all.",
+        *elsewhere(
+            lambda data: not data.is_size and bool(data.package),
+            about=lambda _: "The package's code needs the number itself.",
             when="a number that is no size, and the line is in a package",
-            applies=lambda data: not data.is_size and bool(data.package),
-            proof="https://docs.pytorch.org/tutorials/recipes/regional_compilation.html",
+            proof="tests/advice/RCP017/compile-inner.py",
         ),
     )
 
-    def check(self, sizes: Table[SpecializedSize], *, evidence: Evidence) -> Iterator[Finding]:
+    def check(
+        self, sizes: Table[SpecializedSize], *, trees: Table[GuardTree], evidence: Evidence
+    ) -> Iterator[Finding]:
         """Yield one finding per function, size and line.
 
         Of a few lines that somebody posted, one compilation is enough to say what became constant.
@@ -174,7 +179,7 @@ class SizeSpecialisedByCode(Rule):
             subject = (record.source, record.line, record.function)
             if len(values) >= certain and subject not in told:
                 told.add(subject)
-                yield self._finding(group)
+                yield self._finding(group, trees)
 
     def causes(self, finding: Finding) -> Iterator[Story]:
         """Tell why the function is compiled again for every size."""
@@ -191,7 +196,7 @@ class SizeSpecialisedByCode(Rule):
                 yield from resumed(data.function, data.defined_in)
             yield called_in_lost(data.defined_in, data.defined_at)
 
-    def _finding(self, group: list[Seen[SpecializedSize]]) -> Finding:
+    def _finding(self, group: list[Seen[SpecializedSize]], trees: Table[GuardTree]) -> Finding:
         record = group[0].record
         line = (
             user_code.located(record.line, record.function, [record.file]) if record.line else None
@@ -216,6 +221,10 @@ class SizeSpecialisedByCode(Rule):
             defined_in=record.file,
             defined_at=record.defined,
         )
+        if line and data.package and not data.is_size:
+            compiled_at = (place for row in group for place in row.places)
+            apart = modules_of(record.function, record.file, line.function, compiled_at, trees)
+            data = data.model_copy(update={"apart": apart})
         once = len(values) < CERTAIN
         every = f"compiled again for every {'size' if data.is_size else 'value'}"
         needs = "that line needs the number" if line else "some line needs the number"

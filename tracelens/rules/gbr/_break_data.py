@@ -9,7 +9,7 @@ from tracelens.dynamo.breaks import BreakSite
 from tracelens.logs.graph_breaks import StackFrame
 from tracelens.report import FindingData
 from tracelens.rules.gbr._later import branches_on
-from tracelens.rules.gbr._values import named, value_of
+from tracelens.rules.gbr._values import named, old_call, value_of
 
 __all__ = ["BreakData", "Code", "Line", "break_data"]
 
@@ -43,6 +43,8 @@ class BreakData(FindingData):
     #: The type of break as torch words it, and the class of what no graph can hold.
     reason: str = ""
     value: str = ""
+    #: A method that is called with a number before its tensors, as torch took it before 1.5.
+    old_call: str = ""
     #: The installed package that the line is in; empty for the program's own code.
     package: str = ""
     #: The user's own line that leads there, where the line is in a package.
@@ -101,6 +103,7 @@ def break_data(site: BreakSite, name: str = "") -> BreakData:
         name=name or named(site),
         reason=record.text,
         value=value_of(site),
+        old_call=old_call(site),
         package=user_code.package(line.file),
         caller=_line(caller),
         via=tuple(name for name, _ in via),

@@ -41,6 +41,7 @@ __all__ = [
     "LEAVE_UNCOMPILED",
     "LIBRARY",
     "NEWER_VERSION",
+    "NOT_NAMED",
     "REPORT_IN_EAGER",
     "SEE_PARTS",
     "BreakData",
@@ -59,7 +60,7 @@ def own(data: BreakData) -> bool:
 
 
 def _inner(data: object) -> Knob | None:
-    """Return the change from outside; None where several lines of a package break graphs."""
+    """Return the change from outside."""
     if not isinstance(data, BreakData) or not data.file:
         return None
     return Knob(
@@ -68,28 +69,26 @@ def _inner(data: object) -> Knob | None:
     )
 
 
-_BESIDE = (
-    "Compile the modules that do not reach this line, each by `torch.compile(part)`, instead of "
-    "what calls them all."
-)
 #: Lines on the way to a break that are named.
 MAX_CALLS = 3
 
 
-def _spared(data: object) -> str:
-    """Say which modules to compile: torch's records name the one that leads to the line."""
-    if not isinstance(data, BreakData):
-        return _BESIDE
-    if data.via_line is None:
-        return _BESIDE + _by_lines(data)
-    at = user_code.short(data.via_line.file, data.via_line.line)
-    path = ", then ".join(f"`{name}`" for name in dict.fromkeys(data.via))
+def _spared(data: BreakData) -> str:
+    """Say which modules to compile: the guards name those beside the way to the line."""
     such = ", ".join(f"`{name}`" for name in data.beside[:MAX_CALLS])
     return (
-        "Compile modules beside the path to this line"
-        f"{f', such as {such}' if such else ''}, each by `torch.compile(part)`, instead of what "
-        f"calls them all: it is reached through {path} (from {at} on)."
+        f"Compile modules beside the path to this line, such as {such}, each by "
+        f"`torch.compile(part)`, instead of what calls them all.{_led(data)}"
     )
+
+
+def _led(data: BreakData) -> str:
+    """Say what leads there: modules by name, or the lines of the package."""
+    if data.via_line is None:
+        return _by_lines(data)
+    at = user_code.short(data.via_line.file, data.via_line.line)
+    path = ", then ".join(f"`{name}`" for name in dict.fromkeys(data.via))
+    return f" It is reached through {path} (from {at} on)."
 
 
 def _by_lines(data: BreakData) -> str:
@@ -106,25 +105,36 @@ def _by_lines(data: BreakData) -> str:
 
 
 def _in_module(data: object) -> bool:
-    return not isinstance(data, BreakData) or (data.in_module and not data.alone and not data.parts)
+    if not isinstance(data, BreakData) or not (data.in_module and data.package):
+        return False
+    return not (_steps(data) or data.alone or data.parts)
+
+
+def _is_named(data: object) -> bool:
+    """Whether the guards name what stands beside the way there."""
+    return isinstance(data, BreakData) and _in_module(data) and bool(data.beside)
 
 
 def _is_unseen(data: object) -> bool:
     """Whether what stands beside the way there would be named, if the log held the guards."""
-    return isinstance(data, BreakData) and not (data.guarded or data.beside)
+    return isinstance(data, BreakData) and _in_module(data) and not (data.guarded or data.beside)
 
 
-def _way(data: object) -> str:
-    if not isinstance(data, BreakData):
-        return ""
-    path = ", then ".join(f"`{name}`" for name in dict.fromkeys(data.via))
-    led = _by_lines(data)
-    if data.via_line is not None:
-        at = user_code.short(data.via_line.file, data.via_line.line)
-        led = f" It is reached through {path} (from {at} on)."
+def _is_nameless(data: object) -> bool:
+    return isinstance(data, BreakData) and _in_module(data) and data.guarded and not data.beside
+
+
+def _way(data: BreakData) -> str:
     return (
         "Record the guards as well: they name the modules that do not reach this line, which can "
-        f"be compiled instead of what calls them all. This log does not name them.{led}"
+        f"be compiled instead of what calls them all. This log does not name them.{_led(data)}"
+    )
+
+
+def _known(data: BreakData) -> str:
+    return (
+        f"The line is in `{data.package}`.{_led(data)} The guards name no module beside it that is "
+        "worth a graph of its own, so that none is named here that could be compiled instead."
     )
 
 
@@ -161,9 +171,23 @@ def _left_out(data: object) -> str:
     )
 
 
+def _step(data: object) -> str:
+    old = data.old_call if isinstance(data, BreakData) else ""
+    package = data.package if isinstance(data, BreakData) else ""
+    why = (
+        f"`{package}` calls `{old}(Number, Tensor)`, a signature that torch deprecated in 1.5 and "
+        "that Dynamo does not trace. "
+    )
+    same = "" if not old else " Or take torch's own optimizer of this method, such as AdamW."
+    return (
+        f"{why if old else ''}Compile the model, and call this optimizer's `step()` outside of the "
+        f"compiled function.{same}"
+    )
+
+
 LEAVE_STEP = Remedy(
     "leave-step",
-    "Compile the model, and call this optimizer's `step()` outside of the compiled function.",
+    _step,
     when="the break is in an installed package, and the step of an optimizer leads there",
     applies=lambda data: bool(data.package) and _steps(data),
     basis="tested",
@@ -172,11 +196,9 @@ LEAVE_STEP = Remedy(
 COMPILE_INNER = Remedy(
     "compile-inner",
     _spared,
-    when="the break is in an installed package, modules lead there, more than single layers are "
-    "beside them, and no optimizer leads there",
-    applies=lambda data: (
-        bool(data.package) and not _steps(data) and _in_module(data) and not _is_unseen(data)
-    ),
+    when="the break is in an installed package, modules lead there, the guards name more than "
+    "single layers beside them, and no optimizer leads there",
+    applies=_is_named,
     basis="tested",
     proof="tests/advice/GBR007/compile-inner.py",
     knob=_inner,
@@ -186,12 +208,18 @@ SEE_PARTS = Remedy(
     "see-parts",
     _way,
     when="the same, and the log has no guards, which name modules",
-    applies=lambda data: (
-        bool(data.package) and not _steps(data) and _in_module(data) and _is_unseen(data)
-    ),
+    applies=_is_unseen,
     env='TORCH_LOGS="graph_breaks,recompiles,guards"',
     basis="untestable",
     proof="it records more",
+)
+NOT_NAMED = Remedy(
+    "not-named",
+    _known,
+    when="the same, and the guards name nothing beside them",
+    applies=_is_nameless,
+    basis="untestable",
+    proof="it says what is known, and asks for no change",
 )
 #: The line may be the user's own, or one of a package that the user's own line leads to.
 REPORT_IN_EAGER = Remedy(
@@ -244,6 +272,7 @@ LIBRARY = (
     COMPILE_PARTS,
     COMPILE_INNER,
     SEE_PARTS,
+    NOT_NAMED,
     NEWER_VERSION,
 )
 

@@ -11,7 +11,16 @@ from typing import Protocol
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.remedies import Remedy
 
-__all__ = ["PLAIN_MODULE", "SCRIPTED", "VALUES", "is_symbol", "is_value", "named", "value_of"]
+__all__ = [
+    "PLAIN_MODULE",
+    "SCRIPTED",
+    "VALUES",
+    "is_symbol",
+    "is_value",
+    "named",
+    "old_call",
+    "value_of",
+]
 
 #: How the context of "Failed to convert args/kwargs to proxy" names what has no place in a graph.
 _OBJECT = re.compile(r"UserDefinedObjectVariable\((\w{1,100})\)")
@@ -22,6 +31,13 @@ _SCRIPT = "torch.jit.script/freeze modules unsupported"
 #: What a branch was on that is a number of the graph, and no tensor: a size that the data decides.
 _JUMPED = "attempted to jump with "
 _SYMBOL = "SymNodeVariable"
+#: A call in which a number stands before the tensors: torch 1.5 deprecated that.
+_OLD_CALL = re.compile(
+    r"call_method TensorVariable\(\) ((?:add|sub|addcmul|addcdiv|addmm|addmv|addbmm|baddbmm)_?) "
+    r"\[ConstantVariable\((?:float|int): [^\]]{1,40}\), (?:TensorVariable|LazyVariableTracker)"
+)
+#: By what name such a call takes its number now.
+_NAMED = {"add": "alpha", "sub": "alpha", "addcmul": "value", "addcdiv": "value"}
 #: What holds the packed weights of torch.ao.quantization.
 SCRIPTED = "ScriptObject"
 
@@ -40,6 +56,10 @@ class _Told(Protocol):
     def reason(self) -> str: ...
     @property
     def value(self) -> str: ...
+    @property
+    def old_call(self) -> str: ...
+    @property
+    def package(self) -> str: ...
 
 
 def value_of(site: BreakSite) -> str:
@@ -51,6 +71,14 @@ def value_of(site: BreakSite) -> str:
         return _SYMBOL
     found = _OBJECT.search(cause.context.other)
     return found[1] if found and site.record.text.startswith(_NO_PROXY) else ""
+
+
+def old_call(site: BreakSite) -> str:
+    """Return the method that is called as torch took it before 1.5: ``add_`` of a number."""
+    cause = site.record.cause
+    told = cause.context.other if cause is not None and cause.context is not None else ""
+    found = _OLD_CALL.match(told) or _OLD_CALL.match(site.record.text)
+    return found[1] if found else ""
 
 
 def is_symbol(data: _Told) -> bool:
@@ -78,13 +106,39 @@ def _is_script(data: _Told) -> bool:
     return data.reason.startswith(_SCRIPT)
 
 
+def _is_old(data: _Told) -> bool:
+    return bool(data.old_call)
+
+
+def _by_name(data: _Told) -> str:
+    """Return the call as torch takes it since 1.5."""
+    plain = data.old_call.removesuffix("_")
+    tensors = (
+        "tensor1, tensor2" if plain.startswith("add") and len(plain) > len("add") else "tensor"
+    )
+    number = _NAMED.get(plain)
+    return f"x.{data.old_call}({tensors}, {f'{number}=number' if number else 'beta=number'})"
+
+
 def is_value(data: _Told) -> bool:
     """Tell whether one of these is what broke the graph."""
-    found = (_is_sparse, _is_strided, _is_object, _is_scripted, _is_script)
+    found = (_is_sparse, _is_strided, _is_object, _is_scripted, _is_script, _is_old)
     return any(is_it(data) for is_it in found)
 
 
 VALUES = (
+    Remedy(
+        "number-by-name",
+        lambda data: (
+            f"`{data.old_call}(Number, Tensor)` is a signature that torch deprecated in 1.5, and "
+            "that Dynamo does not trace: give the number by its name, behind the tensors."
+        ),
+        code=_by_name,
+        when="a number before the tensors of `add_`, `addcmul_` ..., in code of your own",
+        applies=lambda data: _is_old(data) and not data.package,
+        basis="tested",
+        proof="tests/advice/GBR006/number-by-name.py",
+    ),
     Remedy(
         "dense-parts",
         "Dynamo traces no sparse tensors: compile the modules that take and return dense ones, "

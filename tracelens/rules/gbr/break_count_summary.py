@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.beside import look_beside
 from tracelens.dynamo.breaks import BACKEND_EXCEPTION, BreakSite, by_place, records, sites
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.frames import Frame
 from tracelens.frames.break_cost import cost_of_breaks
 from tracelens.logs.graph_breaks import GraphBreak
+from tracelens.logs.guards import GuardTree
 from tracelens.remedies import Remedy
-from tracelens.report import Finding, FindingData, Severity
+from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story, graph_break, layers_apart
 from tracelens.rules import Rule
-from tracelens.rules.gbr._site_rule import COMPILE_INNER, NEWER_VERSION, SEE_PARTS, Line
-from tracelens.rules.gbr._values import SCRIPTED, VALUES, is_value, value_of
+from tracelens.rules.gbr._site_rule import LIBRARY, Line, break_data
+from tracelens.rules.gbr._values import SCRIPTED, VALUES, is_value, old_call, value_of
+from tracelens.rules.gbr._worst import WorstData, of_worst
 
 __all__ = ["BreakCountSummary"]
 
@@ -37,7 +40,7 @@ EMPTY_HINTS = (
 )
 
 
-class SummaryData(FindingData):
+class SummaryData(WorstData):
     """All graph breaks of a run: how many records, and at which lines, the worst first."""
 
     records: int
@@ -48,6 +51,7 @@ class SummaryData(FindingData):
     hints: tuple[str, ...] = ()
     reason: str = ""
     value: str = ""
+    old_call: str = ""
     #: The code of the only place; whether torch tells no more than what it met, as up to 2.6.
     code: str = ""
     terse: bool = False
@@ -146,16 +150,15 @@ in user code at /home/ana/proj/model.py:39
             basis="untestable",
             proof="what a later version traces is not in the log",
         ),
-        COMPILE_INNER,
-        SEE_PARTS,
-        NEWER_VERSION,
+        *of_worst(LIBRARY),
     )
 
     def causes(self, finding: Finding) -> Iterator[Story]:
-        """Tell what comes of hooks: each call of a layer breaks the graph, and leaves it apart."""
+        """Tell what comes of hooks, each call of a layer apart, and of what no other rule tells."""
         data = self.data_of(finding)
         if isinstance(data, SummaryData) and data.has_hooks:
             yield layers_apart()
+        if isinstance(data, SummaryData) and (data.has_hooks or data.worst):
             yield from (graph_break(place.file, place.line) for place in data.places)
 
     def follows(self, finding: Finding) -> Iterator[Story]:
@@ -165,7 +168,12 @@ in user code at /home/ana/proj/model.py:39
             yield from (graph_break(place.file, place.line) for place in data.places)
 
     def check(
-        self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak], frames: Table[Frame]
+        self,
+        breaks: Table[GraphBreak],
+        *,
+        setup: Table[SetupBreak],
+        frames: Table[Frame],
+        trees: Table[GuardTree],
     ) -> Iterator[Finding]:
         """Yield the summary."""
         ranked = by_place(sites(breaks, setup=setup))
@@ -177,14 +185,18 @@ in user code at /home/ana/proj/model.py:39
         only = ranked[0][0] if len(ranked) == 1 and ranked[0][0].family == "other" else None
         reason = (_packed(only) or _cut(only.record.text).removesuffix(".")) if only else ""
         package = user_code.package(only.line.file) if only else ""
+        if only is not None:
+            look_beside([only], breaks, trees)
         data = SummaryData(
             records=count,
             skipped=skipped,
             package=package,
+            worst=break_data(only) if only else None,
             reason=only.record.text if only else "",
             code=only.line.code.strip() if only else "",
             terse=bool(only and only.record.cause and not only.record.cause.told),
             value=value_of(only) if only else "",
+            old_call=old_call(only) if only else "",
             has_hooks=HOOKS in reason,
             hints=_hints(only) if only and not package else (),
             places=tuple(

@@ -198,6 +198,8 @@ class BreakInLoopSkipsFrame(Rule):
             if not _is_generated(data):
                 yield from dict.fromkeys(lost_around(file) for file in (data.file, *data.lost_in))
             yield from (called_in_lost(one.file, one.line) for one in data.calls)
+            if data.family == "other":  # no other rule is about this break
+                yield graph_break(data.file, data.line)
 
     def follows(self, finding: Finding) -> Iterator[Story]:
         """Belong to what broke the graph; a package's ``<listcomp>`` to the function that holds it.

@@ -16,6 +16,7 @@ from tracelens.rules.gbr._site_rule import (
     LEAVE_STEP,
     LEAVE_UNCOMPILED,
     NEWER_VERSION,
+    NOT_NAMED,
     REPORT_IN_EAGER,
     SEE_PARTS,
     BreakData,
@@ -84,6 +85,7 @@ class DynamicOutputShape(SiteRule):
         COMPILE_PARTS,
         COMPILE_INNER,
         SEE_PARTS,
+        NOT_NAMED,
         Remedy(
             "capture-size",
             "Let Dynamo capture the unknown size. Inductor and eager take it; a backend of another "

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.beside import look_beside
 from tracelens.dynamo.breaks import BACKEND_EXCEPTION, BreakSite, records, sites
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.logs.graph_breaks import GraphBreak
-from tracelens.report import Finding, FindingData, Severity
+from tracelens.logs.guards import GuardTree
+from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story, graph_break
 from tracelens.rules import Rule
-from tracelens.rules.gbr._site_rule import LIBRARY, Line
+from tracelens.rules.gbr._site_rule import LIBRARY, Line, break_data
+from tracelens.rules.gbr._stories import library
+from tracelens.rules.gbr._worst import WorstData, of_worst
 from tracelens.words import few, plural
 
 __all__ = ["LibraryBreakFixedUpstream"]
@@ -22,7 +26,7 @@ DELIBERATE = frozenset({"disabled", "explicit"})
 MAX_LISTED = 4
 
 
-class LibraryData(FindingData):
+class LibraryData(WorstData):
     """The graph breaks inside one installed package."""
 
     package: str
@@ -63,15 +67,18 @@ class LibraryBreakFixedUpstream(Rule):
     unconfirmable = "it takes another version of the library"
 
     Data = LibraryData
-    remedies = LIBRARY
+    remedies = of_worst(LIBRARY)
 
     def follows(self, finding: Finding) -> Iterator[Story]:
-        """Belong to the breaks themselves, of which one is told."""
+        """Belong to the breaks themselves, of which one is told, or to another of the package."""
         data = self.data_of(finding)
         if isinstance(data, LibraryData):
+            yield from library(data.package)
             yield from (graph_break(place.file, place.line) for place in data.places)
 
-    def check(self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak]) -> Iterator[Finding]:
+    def check(
+        self, breaks: Table[GraphBreak], *, setup: Table[SetupBreak], trees: Table[GuardTree]
+    ) -> Iterator[Finding]:
         """Yield one finding per package."""
         by_package: dict[str, list[BreakSite]] = {}
         for site in sites(breaks, setup=setup):
@@ -82,9 +89,11 @@ class LibraryBreakFixedUpstream(Rule):
         for package, found in by_package.items():
             ranked = sorted(found, key=lambda site: -site.count)
             count = records(ranked)
+            look_beside(ranked[:1], breaks, trees)
             places = dict.fromkeys(user_code.short(s.line.file, s.line.line) for s in ranked)
             data = LibraryData(
                 package=package,
+                worst=break_data(ranked[0]),
                 records=count,
                 places=tuple(Line(file=s.record.file, line=s.record.line) for s in ranked),
             )

@@ -54,7 +54,7 @@ class ManySmallGraphs(Rule):
     more than ten kernels are left alone.
 
     ## What to do
-    Remove the breaks that come first; or compile the parts of the model that have none.
+    Remove the breaks that come first, as their own findings say.
 
     ## How a live run confirms it
     ``torch._dynamo.explain`` counts the graphs per call before and after.
@@ -76,12 +76,6 @@ class ManySmallGraphs(Rule):
             "Remove the breaks with most records first: GBR012 lists them.",
             basis="untestable",
             proof="it says where to begin; the rules about those places say what to do",
-        ),
-        Remedy(
-            "compile-inner",
-            "Or compile the modules that have no break in them, instead of what calls them all.",
-            basis="tested",
-            proof="tests/advice/GBR007/compile-inner.py",
         ),
     )
 

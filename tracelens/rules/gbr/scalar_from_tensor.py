@@ -19,6 +19,7 @@ from tracelens.rules.gbr._site_rule import (
     LEAVE_STEP,
     LEAVE_UNCOMPILED,
     NEWER_VERSION,
+    NOT_NAMED,
     REPORT_IN_EAGER,
     SEE_PARTS,
     BreakData,
@@ -287,6 +288,7 @@ class ScalarFromTensor(SiteRule):
         COMPILE_PARTS,
         COMPILE_INNER,
         SEE_PARTS,
+        NOT_NAMED,
         Remedy(
             "capture-scalars",
             "Let Dynamo capture the number as a symbol. Where Python computes with it further on "

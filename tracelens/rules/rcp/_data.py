@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.apart import Apart
 from tracelens.logs.recompiles import (
     Aliasing,
     Check,
@@ -142,6 +143,8 @@ class RecompileData(FindingData):
     lost: str = ""
     #: The installed package that reads what changed; empty for the program and for torch.
     package: str = ""
+    #: What the package's function calls, where a line of that function itself is at fault.
+    apart: Apart = Apart()
 
     @property
     def is_of_library(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.apart import modules_of
 from tracelens.dynamo.recompile_history import History, Series
 from tracelens.dynamo.recompile_variants import subject_of
 from tracelens.evidence import Table
@@ -55,6 +56,10 @@ def tell(
     place = history.code(group.first, trees)
     steps = [step for _, step in group.steps]
     data = data_about(group, place.code, held=held, package=user_code.package(place.file))
+    if data.package or data.is_of_library:
+        compiled = (step.place for step in steps)
+        apart = modules_of(history.function, history.file, place.function, compiled, trees)
+        data = data.model_copy(update={"apart": apart})
     if _is_kept(data, history, frames):
         data = data.model_copy(update={"held": KEPT})
     if callers:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.apart import elsewhere
 from tracelens.dynamo.entry_guards import entry_of
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
@@ -247,18 +248,15 @@ class ContainerLength(RecompileRule):
             basis="tested",
             proof="tests/advice/RCP017/call-first.py",
         ),
-        Remedy(
-            "compile-inner",
-            "Compile the modules that do not reach this line, instead of what calls them all.",
-            when="a container that an installed package keeps",
-            applies=lambda data: (
+        *elsewhere(
+            lambda data: (
                 bool(data.package)
                 and not data.is_variable
                 and not (_is_of_import(data.source) or _is_of_call(data))
                 and data.held != FILLED
             ),
-            basis="tested",
-            proof="tests/advice/GBR007/compile-inner.py",
+            when="a container that an installed package keeps",
+            proof="tests/advice/RCP017/compile-inner.py",
         ),
     )
 

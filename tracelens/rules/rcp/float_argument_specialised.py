@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracelens.dynamo.apart import elsewhere
 from tracelens.dynamo.entry_guards import entry_of, is_tensor
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
@@ -144,14 +145,11 @@ class FloatArgumentSpecialised(RecompileRule):
             basis="tested",
             proof="tests/advice/RCP005/default-dynamic.py",
         ),
-        Remedy(
-            "compile-inner",
-            "Compile the modules that this package calls, or what comes before and after the call "
-            "of it, instead of what calls it: its code needs the number itself.",
+        *elsewhere(
+            lambda data: data.held in {NUMBER, PYTHON} and bool(data.package),
+            about=lambda _: "The package's code needs the number itself.",
             when="code of an installed package takes it as a number",
-            applies=lambda data: data.held in {NUMBER, PYTHON} and bool(data.package),
-            basis="tested",
-            proof="tests/advice/GBR007/compile-inner.py",
+            proof="tests/advice/RCP017/compile-inner.py",
         ),
     )
 

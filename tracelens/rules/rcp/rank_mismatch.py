@@ -68,13 +68,24 @@ class RankMismatch(TensorRule):
             proof="tests/advice/RCP014/one-rank.py",
         ),
         Remedy(
-            "compile-inner",
-            "Compile the modules that get one number of dimensions, instead of what calls them "
-            "all.",
-            when="the function is a library's",
-            applies=_is_within_library,
+            "raise-limit",
+            "The library calls it with all of these numbers of dimensions: raise the limit, and "
+            "each is compiled once.",
+            when="the function is a library's, and used up its entries",
+            applies=lambda data: _is_within_library(data) and data.is_hit,
+            setting=lambda data: f"torch._dynamo.config.recompile_limit = {data.limit * 8}",
+            since="2.7",
             basis="tested",
-            proof="tests/advice/GBR007/compile-inner.py",
+            proof="tests/advice/RCP001/raise-limit.py",
+        ),
+        Remedy(
+            "nothing",
+            "The library calls it with all of these numbers of dimensions, and each is compiled "
+            "once: there is nothing to change, unless more of them come with each call.",
+            when="the function is a library's, and has entries left",
+            applies=lambda data: _is_within_library(data) and not data.is_hit,
+            basis="untestable",
+            proof="it asks for no change",
         ),
     )
 

@@ -73,16 +73,17 @@ class RecompilesInResumeFunctions(Rule):
             proof="tests/advice/RCP024/remove-break.py",
         ),
         Remedy(
-            "compile-inner",
+            "breaks-first",
             lambda data: (
-                "Compile the modules that do not reach "
-                f"{user_code.short(data.file, data.line)}, instead of what calls them all: no "
-                "compiled code then goes on behind the break."
+                f"Begin with the graph break in front of {user_code.short(data.file, data.line)}: "
+                "a finding of its own says what its user can do, where the log holds the breaks. "
+                "This one goes with it."
             ),
             when="the break is in an installed package",
             applies=lambda data: data.is_of_library,
-            basis="tested",
-            proof="tests/advice/GBR007/compile-inner.py",
+            env='TORCH_LOGS="graph_breaks,recompiles,guards"',
+            basis="untestable",
+            proof="it says where to begin; the rule about that break says what to do",
         ),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from tracelens.dynamo.apart import elsewhere
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
@@ -157,17 +158,14 @@ class StringOrConstantKey(RecompileRule):
             basis="tested",
             proof="tests/advice/RCP001/raise-limit.py",
         ),
-        Remedy(
-            "compile-inner",
-            lambda data: (
-                "Pass the same value in every call, where your program chooses it; where the "
-                f"library does, compile the modules that do not reach `{data.function}` instead of "
-                "what calls them all."
+        *elsewhere(
+            lambda data: data.is_of_library and not _is_of_config(data),
+            about=lambda _: (
+                "Where your program chooses the value, pass the same in every call, or compile one "
+                "object per value; else it is the library's choice."
             ),
             when="strings and flags that a library's function gets",
-            applies=lambda data: data.is_of_library and not _is_of_config(data),
-            basis="tested",
-            proof="tests/advice/GBR007/compile-inner.py",
+            proof="tests/advice/RCP017/compile-inner.py",
         ),
     )
 
