@@ -16,14 +16,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.growing import EVENTS, FIXTURES, TRACES, compilations, events, text_of
 from tracelens.engine import analyze
 
 #: Fewer calls than this say nothing about growth.
 MANY = 4_000
 #: What four times the input may cost; what is quadratic costs sixteen times as much.
 MOST = 7.0
-#: Copies of the smaller input.
+#: Copies of the smaller input, and of structured logs, which are longer.
 FEW = 25
+STRUCTURED = {"orders": 20, "twins": 3}
 
 DYNAMO = "V1120 12:{copy:04d}.000000 100 torch/_dynamo/guards.py:1] [{frame}/{entry}] [__{kind}] "
 LIMIT = "W1120 12:{copy:04d}.000000 100 torch/_dynamo/convert_frame.py:906] [{frame}/8] "
@@ -124,13 +126,11 @@ def counted(path: Path) -> Counter[tuple[str, int, str]]:
     return Counter({key: value[1] for key, value in stats.items()})
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_four_times_the_input_costs_four_times_the_calls(shape: str, tmp_path: Path) -> None:
+def grows_as_its_input(made: Callable[[int], str], few_copies: int, path: Path) -> None:
+    """Hold what is called for some copies of something against four times as many."""
     found = []
-    for copies in (2, FEW, 4 * FEW):  # the first for what is imported and remembered
-        path = tmp_path / f"{copies}.log"
-        text = "".join(line for copy in range(copies) for line in SHAPES[shape](copy))
-        path.write_text(text, encoding="utf-8")
+    for copies in (2, few_copies, 4 * few_copies):  # the first for what is imported and remembered
+        path.write_text(made(copies), encoding="utf-8")
         found.append(counted(path))
     _, few, many = found
     grown = {
@@ -142,3 +142,30 @@ def test_four_times_the_input_costs_four_times_the_calls(shape: str, tmp_path: P
     }
     assert grown == {}
     assert sum(many.values()) < 5.5 * sum(few.values())
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_four_times_the_input_costs_four_times_the_calls(shape: str, tmp_path: Path) -> None:
+    def made(copies: int) -> str:
+        return "".join(line for copy in range(copies) for line in SHAPES[shape](copy))
+
+    grows_as_its_input(made, FEW, tmp_path / "run.log")
+
+
+@pytest.mark.parametrize("log", STRUCTURED)
+def test_four_times_a_structured_log_costs_four_times_the_calls(log: str, tmp_path: Path) -> None:
+    text = text_of(next((FIXTURES / "logs/torch_trace" / log).glob("dedicated_log_*")))
+
+    def made(copies: int) -> str:
+        return "".join(line for copy in range(copies) for line in compilations(text, copy))
+
+    grows_as_its_input(made, STRUCTURED[log], tmp_path / "dedicated_log_torch_trace_grown.log")
+
+
+@pytest.mark.parametrize("how", EVENTS)
+@pytest.mark.parametrize("trace", TRACES)
+def test_four_times_a_trace_costs_four_times_the_calls(
+    trace: str, how: str, tmp_path: Path
+) -> None:
+    path, few = TRACES[trace]
+    grows_as_its_input(lambda n: events(FIXTURES / path, n, how), few, tmp_path / "trace.json")
