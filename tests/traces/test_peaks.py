@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tracelens.traces.data_sheets import DATA_SHEETS, DataSheet
-from tracelens.traces.peaks import link, peak, reach
+from tracelens.traces.peaks import float32_to_float64, link, peak, reach
 
 DOCS = Path(__file__).parents[2] / "docs" / "traces.md"
 #: Who makes the devices, and where they or the one they sell to publish.
@@ -89,6 +89,28 @@ def test_a_device_is_known_by_the_name_that_its_driver_gives(device: str, name: 
 def test_a_relative_or_a_part_of_a_device_is_not_taken_for_it(device: str) -> None:
     assert peak(device) is None
     assert link(device) is None
+
+
+@pytest.mark.parametrize(
+    ("device", "times"),
+    [
+        ("NVIDIA GeForce RTX 3090", 64),
+        ("NVIDIA L4", 64),
+        ("Tesla T4", 32),
+        ("NVIDIA GeForce GTX 1080 Ti", 32),
+        ("NVIDIA B300 SXM6 AC", 60),
+        ("AMD Radeon RX 7900 XTX", 16),
+        ("NVIDIA B200", None),
+        ("NVIDIA A100-SXM4-80GB", None),
+        ("NVIDIA H100 80GB HBM3", None),
+        ("NVIDIA TITAN V", None),
+        ("AMD Instinct MI300X", None),
+        ("AMD Radeon VII", None),
+        ("AMD Radeon Graphics", None),
+    ],
+)
+def test_how_many_times_as_fast_float32_is(device: str, times: int | None) -> None:
+    assert float32_to_float64(device) == times
 
 
 def test_the_documents_table_is_the_data() -> None:

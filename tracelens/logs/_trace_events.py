@@ -68,6 +68,8 @@ class Arguments(msgspec.Struct, gc=False):
     dims: msgspec.Raw = msgspec.field(name="Input Dims", default=_NOTHING)
     types: msgspec.Raw = msgspec.field(name="Input type", default=_NOTHING)
     values: msgspec.Raw = msgspec.field(name="Concrete Inputs", default=_NOTHING)
+    #: Of operators: what joins those of the forward pass and their gradients.
+    sequence: Any = msgspec.field(name="Sequence number", default=None)
     #: Of kernels: gigabytes and operations, where torch was told to write them.
     gb: Any = msgspec.field(name="kernel_num_gb", default=None)
     flop: Any = msgspec.field(name="kernel_flop", default=None)

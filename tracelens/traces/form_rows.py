@@ -1,4 +1,4 @@
-"""Rows about what kernels do not tell by name: operators, and functions, that launch them."""
+"""Rows about what kernels do not tell by name: operators, functions and lines that launch them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tracelens.traces.measured import Measured
 from tracelens.traces.names import Name
+from tracelens.traces.sites import LaunchedAt, launched_at
 from tracelens.traces.spans import Kind
 
 if TYPE_CHECKING:
@@ -25,11 +26,12 @@ class LaunchedIn(Measured):
     kernels: int
 
 
-def launched_in(reading: Reading) -> Iterator[tuple[Name, LaunchedIn]]:
+def launched_in(reading: Reading) -> Iterator[tuple[Name, LaunchedIn | LaunchedAt]]:
     """Yield what each of these launched, where kernels and calls are joined."""
     if any(reading.devices.activities.correlations):
         for kind in (Kind.FORM, Kind.VALIDATES):
             yield from _launched_in(reading, kind)
+        yield from launched_at(reading)
 
 
 def _launched_in(reading: Reading, kind: Kind) -> Iterator[tuple[Name, LaunchedIn]]:

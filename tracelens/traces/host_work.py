@@ -33,6 +33,8 @@ class Work(StrEnum):
     LIBRARY = "library"
     #: A line of the program, whose purpose is not known.
     OWN = "own"
+    #: Operators compute on the host, in a line of the program, what a device could.
+    COMPUTES = "computes"
     #: Memory is taken of the driver, and given back.
     MEMORY = "memory"
     #: An operator, and no line.
@@ -80,6 +82,14 @@ _STARTS = re.compile(
 )
 _UPDATES = re.compile(r"(?:^|/)cpu_(?:adam|adagrad|lion)\.py\(|: _?cpu_adam\w*$")
 _UPDATING = re.compile(r"aten::_fused_(?:adamw?|adagrad|sgd)_$")
+#: What a GPU is given in microseconds: an operator that takes long there computes on the CPU.
+_COMPUTING = re.compile(
+    r"aten::(?:arange|linspace|ones|zeros|full|eye|fill_?|zero_?|triu_?|tril_?|masked_fill_?|where"
+    r"|cat|stack|repeat|repeat_interleave|tile|roll|flip|sort|argsort|topk|cumsum|one_hot|scatter_?"
+    r"|scatter_add_?|gather|index|index_select|index_add_?|eq_?|ne_?|lt_?|le_?|gt_?|ge_?|add_?|sub_?"
+    r"|rsub|mul_?|div_?|pow_?|exp_?|log_?|sqrt_?|sin_?|cos_?|abs_?|clamp_?|neg_?|sum|mean|std|var|max"
+    r"|min|softmax|_softmax|bitwise_\w{1,5}|logical_\w{1,5}|mm|bmm|addmm|cdist|_cdist_forward)$"
+)
 _OPERATORS = (
     (re.compile("flatten_dense_tensors"), Work.BUFFERS),
     (_RANDOM, Work.RANDOM),
@@ -106,7 +116,8 @@ def work_of(frame: str, operator: str) -> Work:
     if not frame:
         return Work.OPERATOR
     line = _short(frame.replace("\\", "/"))
-    return next((work for pattern, work in _LINES if pattern.search(line)), Work.OWN)
+    known = next((work for pattern, work in _LINES if pattern.search(line)), Work.OWN)
+    return Work.COMPUTES if known == Work.OWN and _COMPUTING.match(operator) else known
 
 
 def _short(frame: str) -> str:

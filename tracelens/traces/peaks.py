@@ -12,10 +12,13 @@ __all__ = ["float32_to_float64", "link", "peak", "reach"]
 #: Words after which a name is of another device, or of a part of one.
 _OTHERS = frozenset({"ti", "super", "laptop", "max-q", "d", "mobile", "mig", "ada"})
 
-#: GPUs made for graphics or inference, and how many units they have for float32 to one for float64:
-#: Pascal and Turing, then Ampere, Ada and Blackwell. Those of data centers are not among them.
+#: GPUs made for graphics or inference, and how many times as fast as float64 float32 is on them:
+#: Radeons of RDNA 2 and 3, Pascal and Turing, B300, then Ampere, Ada and Blackwell. Other GPUs of
+#: data centers are not among them.
 _FEW_FOR_FLOAT64 = (
+    (16, r"Radeon (?:RX |PRO W)[67]\d{3}"),
     (32, r"T4|P4|P40|Quadro RTX \d{4}|RTX 20[678]0|GTX 1[06]\d0|TITAN (?:RTX|Xp)"),
+    (60, r"G?B300"),
     (64, r"A2|A10|A10[GM]|A16|A40|L4|L20|L40S?|RTX (?:A|PRO )?\d{4}"),
 )
 _FEW = tuple((n, re.compile(rf"\b(?:{names})\b")) for n, names in _FEW_FOR_FLOAT64)
@@ -24,9 +27,17 @@ _FEW = tuple((n, re.compile(rf"\b(?:{names})\b")) for n, names in _FEW_FOR_FLOAT
 def float32_to_float64(device: str) -> int | None:
     """Return how many times as fast as float64 float32 is on GPUs with few units for float64.
 
-    As NVIDIA's architecture whitepapers have it (``DATA_SHEETS`` names them); None for others.
+    A 32nd: 4 results of float64 per clock to 128 of float32 in NVIDIA's table of arithmetic
+    throughput (compute capability 6.1; quoted in
+    https://forums.developer.nvidia.com/t/can-16-bits-and-32-bits-native-arithmetic-instructions-run-independently/108706),
+    0.51 to 16.3 TFLOP/s of a Quadro RTX 8000. A 64th: 1.64 to 104.8 of an RTX 5090, as consumer
+    GPUs have had since Ampere (https://hb.int2inf.com/s/item/AdGn53eKmTkGqXJZaP7fCQ-nvidia-gpu-fp64-ai-trends).
+    B300: 1.25 to 75 (https://glennklockwood.com/garden/processors/B300). Radeon: 1.44 to 23.0 of
+    an RX 6900 XT (https://fpsbench.com/compare/gpu/amd-radeon-rx-6900-xt-vs-amd-radeon-rx-vega-56);
+    RDNA 3 doubles float32 where two instructions are issued at once, which is not counted here.
+    None for others.
     """
-    if not device.startswith(("NVIDIA", "Tesla", "Quadro", "GeForce", "TITAN")):
+    if not device.startswith(("NVIDIA", "Tesla", "Quadro", "GeForce", "TITAN", "AMD Radeon")):
         return None
     return next((n for n, names in _FEW if names.search(device)), None)
 

@@ -42,6 +42,7 @@ from tracelens.traces.op_work import has_work
 from tracelens.traces.operators import Operators, part_of
 from tracelens.traces.reader import CHUNK, TraceReader
 from tracelens.traces.runtime import Runtime
+from tracelens.traces.sites import Sites
 from tracelens.traces.spans import Kind, Spans, kind_of
 from tracelens.traces.summing import summed
 
@@ -93,6 +94,7 @@ class Reading:
         self.host = Host()
         self.runtime = Runtime(self.host, self.devices.products)
         self.spans = Spans()
+        self.sites = Sites()
         self.memory = Memory()
         #: When collectives ran on threads of the host.
         self.meeting = Intervals()
@@ -303,6 +305,7 @@ class Reading:
 
     def _take_spans(self) -> None:
         """Remember the long operators, annotations and frames of the list in hand."""
+        self.sites.take(self._frames, self.operators.waiting, self.names)
         least = self.host.least
         long: dict[Name, list[Complete]] = {}
         for waiting in (self.operators.waiting, self._frames):

@@ -73,6 +73,9 @@ class Kind(IntEnum):
     FORM = 7
     #: A function that validates.
     VALIDATES = 8
+    #: A function of the program, and any operator: what kernels are told by where they are kept.
+    LINE = 9
+    OPERATOR = 10
 
 
 class Timed(Protocol):

@@ -44,7 +44,7 @@ class Holding(FindingData):
 
 
 #: What is done for each step.
-_NO_REPORTS = {Work.PREPARES, Work.STARTS, Work.ENVIRONMENT, Work.REQUESTS}
+_NO_REPORTS = {Work.COMPUTES, Work.PREPARES, Work.STARTS, Work.ENVIRONMENT, Work.REQUESTS}
 
 
 def _workers(data: Holding) -> str:
@@ -63,6 +63,14 @@ def _lock(data: Holding) -> str:
             f"holds the lock, that is waited for. If it is a lock, {held}"
         )
     return f"If it waits for a lock, {held}"
+
+
+def _computed(data: Holding) -> str:
+    """Return where tensors belong that are computed on the CPU."""
+    return (
+        f"Make on the GPU what `{data.operator}` and the operators around it compute on the CPU; "
+        "or, if it is the same each time, make it once and keep it."
+    )
 
 
 def _replicates(data: Holding) -> bool:
@@ -151,6 +159,15 @@ REMEDIES = (
         code='torch.randn(size, device="cuda")',
         when="an operator that draws random numbers, for a GPU",
         applies=lambda data: not data.on_cpu and data.work == Work.RANDOM,
+        proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
+        "#create-tensors-directly-on-the-target-device",
+    ),
+    Remedy(
+        id="computed-on-device",
+        text=_computed,
+        code='torch.arange(512, device="cuda")  # not torch.arange(512).to("cuda")',
+        when="operators of a line of the program compute on the CPU, while a GPU waits",
+        applies=lambda data: not data.on_cpu and data.work == Work.COMPUTES,
         proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
         "#create-tensors-directly-on-the-target-device",
     ),

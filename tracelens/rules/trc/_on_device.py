@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tracelens.rules.trc._forms import DECOMPOSED, INVERTED, SORTED, SPARSE_GRADIENTS
 from tracelens.traces.form_rows import LaunchedIn
 from tracelens.traces.rows import KernelTime
+from tracelens.traces.sites import LaunchedAt
 
 __all__ = ["ON_DEVICE", "Launched", "OnDevice", "launched"]
 
@@ -43,6 +44,14 @@ class Launched(NamedTuple):
     #: Runs of its kernels, and the names of what takes longest.
     n: int
     names: tuple[str, ...]
+    #: Whether it is known by the operators, not by the names of its kernels.
+    by_operator: bool = False
+
+    def launches(self, row: LaunchedAt) -> bool:
+        """Tell whether a row is of kernels that are meant."""
+        if self.by_operator:
+            return row.form in self.form.operators
+        return self.form.kernels.search(row.kernel) is not None
 
 
 def _named(pattern: str) -> re.Pattern[str]:
@@ -231,5 +240,6 @@ def launched(
             continue
         rows.sort(key=lambda row: -row.sum_ms)
         told = [row.operator for row in mine] or [row.name for row in rows]
-        found.append(Launched(form, ms, n, tuple(dict.fromkeys(told))))
+        known_by = by_operator[0] >= by_name[0]
+        found.append(Launched(form, ms, n, tuple(dict.fromkeys(told)), known_by))
     return sorted(found, key=lambda each: -each.ms)

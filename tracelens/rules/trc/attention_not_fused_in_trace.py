@@ -10,9 +10,11 @@ from tracelens.logs.chrome_trace import ModuleCall, Operator
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.rules.trc._lines import Line, launching
 from tracelens.traces.device_rows import with_log
 from tracelens.traces.measured import Window
 from tracelens.traces.rows import AttentionTime, KernelTime, Timeline
+from tracelens.traces.sites import LaunchedAt
 from tracelens.traces.views import COMPUTING, computing, devices
 from tracelens.words import few, length, percent
 
@@ -140,6 +142,7 @@ class AttentionNotFusedInTrace(Rule):
         kernels: Table[KernelTime],
         modules: Table[ModuleCall],
         operators: Table[Operator],
+        lines: Table[LaunchedAt],
     ) -> Iterator[Finding]:
         """Yield one finding per trace that spends much on attention in parts."""
         told = set()
@@ -169,7 +172,8 @@ class AttentionNotFusedInTrace(Rule):
                 of = "the trace" if found.on_host else COMPUTING
                 each = 1 if found.on_host else devices(timelines, source)
                 own = any(m.record.module == _MODULE for m in modules.within(source))
-                yield self._finding(row, mine, whole, of=of, own=own, each=each)
+                line = _line(lines, source, mine)
+                yield self._finding(row, mine, whole, line, of=of, own=own, each=each)
 
     def _apart(self, row: Seen[Operator], whole: float, *, dropout: bool) -> Finding:
         share = min(1.0, row.ms / whole)
@@ -196,6 +200,7 @@ class AttentionNotFusedInTrace(Rule):
         row: Seen[AttentionTime],
         kernels: list[Seen[KernelTime]],
         whole: float,
+        line: Line,
         *,
         of: str,
         own: bool,
@@ -210,8 +215,9 @@ class AttentionNotFusedInTrace(Rule):
             message=(
                 f"{found.n:,} times a product, a softmax and a product follow each other, in "
                 f"{length(found.ms)}; softmax alone takes {length(found.softmax_ms)}. The scores "
-                f"go through memory each time.{_over(each)}"
+                f"go through memory each time.{_over(each)}{line.told}"
             ),
+            where=line.where,
             confidence=Confidence.MEDIUM,
             count=found.n,
             evidence=[
@@ -223,6 +229,14 @@ class AttentionNotFusedInTrace(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _line(lines: Table[LaunchedAt], source: str, softmax: list[Seen[KernelTime]]) -> Line:
+    """Return where the softmax of attention is launched."""
+    names = {row.record.full_name for row in softmax}
+    rows = (row.record for row in lines.within(source))
+    ms = sum(row.record.sum_ms for row in softmax)
+    return launching(rows, ms, lambda row: row.kernel in names)
 
 
 def _over(devices: int) -> str:

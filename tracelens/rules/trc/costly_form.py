@@ -20,7 +20,7 @@ from tracelens.rules.trc._forms import (
     is_long_filter,
     one_hot_products,
 )
-from tracelens.rules.trc._lines import holding, told
+from tracelens.rules.trc._lines import Line, holding, launching, told
 from tracelens.rules.trc._needless import NEEDLESS, Saved, saved_by
 from tracelens.rules.trc._on_device import Launched, launched
 from tracelens.traces.form_rows import LaunchedIn
@@ -28,6 +28,7 @@ from tracelens.traces.measured import KernelWork, SelfTime, Step, TraceHeader, W
 from tracelens.traces.needless import Needless
 from tracelens.traces.rows import KernelTime, Timeline
 from tracelens.traces.runs import COMPILING, Run, runs
+from tracelens.traces.sites import LaunchedAt
 from tracelens.traces.span_rows import Recomputed
 from tracelens.traces.views import COMPUTING, View, computing, on_each, views, where_of
 from tracelens.words import length, percent, plural
@@ -117,6 +118,7 @@ class CostlyForm(Rule):
         inside: Table[LaunchedIn],
         headers: Table[TraceHeader],
         needless: Table[Needless],
+        lines: Table[LaunchedAt],
     ) -> Iterator[Finding]:
         """Yield one finding per form that takes much of a trace of the CPU, or of a GPU."""
         for view in views(windows, steps, timelines):
@@ -124,9 +126,11 @@ class CostlyForm(Rule):
             ran = [row.record for row in inside.within(view.source)]
             took = computing(timelines, view.source)
             asked = {str(row.record) for row in operators.within(view.source)}
+            places = [row.record for row in lines.within(view.source)]
             for each in launched([row.record for row in shown], ran, asked, took):
                 amd = _of_amd(headers, view.source)
-                told_of = self._launched(view, each, shown, took, amd=amd)
+                place = launching(places, each.ms, each.launches)
+                told_of = self._launched(view, each, shown, took, place, amd=amd)
                 yield on_each(told_of, timelines, view.source)
         yield from self._by_place(windows, timelines, needless, works, nodes)
         for run in runs(windows, steps):
@@ -196,6 +200,7 @@ class CostlyForm(Rule):
         each: Launched,
         kernels: list[Seen[KernelTime]],
         whole: float,
+        line: Line,
         *,
         amd: bool,
     ) -> Finding:
@@ -215,7 +220,9 @@ class CostlyForm(Rule):
         return self.finding(
             form.id,
             title=f"{form.what} takes {percent(ms / whole)} of {COMPUTING}",
-            message=f"{names}: {plural(each.n, 'kernel')}, {length(ms)} of {length(whole)}.",
+            message=f"{names}: {plural(each.n, 'kernel')}, {length(ms)} of {length(whole)}."
+            f"{line.told}",
+            where=line.where,
             confidence=Confidence.MEDIUM,
             count=each.n,
             evidence=[

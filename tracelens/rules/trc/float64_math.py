@@ -10,9 +10,11 @@ from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.rules.trc._lines import Line, launching
 from tracelens.traces.measured import KernelWork, TraceHeader, Window
 from tracelens.traces.peaks import float32_to_float64
 from tracelens.traces.rows import KernelTime, Timeline
+from tracelens.traces.sites import LaunchedAt
 from tracelens.traces.views import COMPUTING, computing, on_each
 from tracelens.words import length, percent
 
@@ -24,6 +26,8 @@ MIN_MS = 1.0
 MAX_QUOTED = 4
 #: How many times as fast float32 is at the least, where the device is not known.
 HALF = 2
+#: ... and on GPUs of Pascal and Turing: the only one of these numbers that ends in "nd".
+PASCAL = 32
 #: What arithmetic limits: half the width is computed at least twice as fast.
 KINDS = frozenset({"product", "convolution", "attention"})
 CLASSES = frozenset({"gemm", "convolution", "attention"})
@@ -61,7 +65,7 @@ class Float64Math(Rule):
     ## Why it matters
     A vector register holds half as many numbers of 64 bits, so a CPU computes half as many at a time.
     GPUs for data centers compute float64 at half the rate of float32 (in tensor cores, as those of A100
-    and H100, as fast as float32 without TF32), all others at a 32nd or 64th. Mostly nobody asked for it: arrays of numpy are float64 unless told otherwise, and what is made
+    and H100, as fast as float32 without TF32), B300 at a 60th, GPUs for graphics at a 16th to a 64th. Mostly nobody asked for it: arrays of numpy are float64 unless told otherwise, and what is made
     of them is, too.
 
     ## What it looks like
@@ -109,6 +113,7 @@ class Float64Math(Rule):
         timelines: Table[Timeline],
         works: Table[KernelWork],
         kernels: Table[KernelTime],
+        lines: Table[LaunchedAt],
     ) -> Iterator[Finding]:
         """Yield one finding per trace that computes much in float64."""
         for header in headers:
@@ -119,11 +124,18 @@ class Float64Math(Rule):
             found.sort(key=lambda one: -one.ms)
             if sum(one.ms for one in found) >= max(MIN_MS, MIN_SHARE * whole):
                 names = header.record.devices if busy else ()
-                told = self._finding(found, whole, names, on_cpu=not busy)
+                line = _line(lines, source, found) if busy else Line()
+                told = self._finding(found, whole, names, line, on_cpu=not busy)
                 yield on_each(told, timelines, source)
 
     def _finding(
-        self, found: Sequence[_Computed], whole: float, names: Sequence[str], *, on_cpu: bool
+        self,
+        found: Sequence[_Computed],
+        whole: float,
+        names: Sequence[str],
+        line: Line,
+        *,
+        on_cpu: bool,
     ) -> Finding:
         ms = sum(one.ms for one in found)
         n = sum(one.n for one in found)
@@ -138,8 +150,9 @@ class Float64Math(Rule):
             message=(
                 f"{n:,} matrix products, convolutions or attentions in float64 take {length(ms)}; "
                 f"{_saved(names, times, on_cpu=on_cpu)} Arrays of numpy are float64 unless told "
-                "otherwise."
+                f"otherwise.{line.told}"
             ),
+            where=line.where,
             confidence=Confidence.HIGH,
             count=n,
             evidence=[
@@ -156,10 +169,20 @@ def _saved(names: Sequence[str], times: int, *, on_cpu: bool) -> str:
     """Say what float32 would save, where it is known by the device."""
     if times == HALF:
         return _SAVED[on_cpu]
+    part = "a 32nd" if times == PASCAL else f"a {times}th"
     return (
-        f"this GPU ({names[0]}) computes float64 at a {times}th of the rate of float32: where "
-        f"memory does not limit them, in float32 it would be about a {times}th of that."
+        f"this GPU ({names[0]}) computes float64 at {part} of the rate of float32: where "
+        f"memory does not limit them, in float32 it would be about {part} of that."
     )
+
+
+def _line(lines: Table[LaunchedAt], source: str, found: Sequence[_Computed]) -> Line:
+    """Return where what is computed in float64 is launched."""
+    names = {
+        str(one.row.record.full_name) for one in found if isinstance(one.row.record, KernelTime)
+    }
+    rows = (row.record for row in lines.within(source))
+    return launching(rows, sum(one.ms for one in found), lambda row: row.kernel in names)
 
 
 def _on_cpu(works: Table[KernelWork], source: str) -> list[_Computed]:

@@ -316,7 +316,7 @@ class HostWorkHoldsDevice(Rule):
         work = _work(frame, longest.operator if computes else "", longest.frame)
         data = Holding(
             frame=frame,
-            operator=operator,
+            operator=longest.operator if work == Work.COMPUTES else operator,
             ms=ms,
             gaps=gaps,
             of_ms=view.window_ms,
@@ -326,6 +326,8 @@ class HostWorkHoldsDevice(Rule):
             results=results,
         )
         inner = f" It calls `{data.called}`: {doing(data)}" if data.called else ""
+        if work == Work.COMPUTES:
+            inner = f" Longest in `{longest.operator}`, which computes on the CPU."
         share = ms / view.window_ms
         where = where_of(frame) if frame else None
         # A cell of a notebook, or a file itself, is no name.

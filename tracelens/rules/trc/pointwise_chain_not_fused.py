@@ -12,13 +12,15 @@ from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.rules.trc._chains import REMEDIES, Chains, has_penalty
-from tracelens.rules.trc._lines import holding
+from tracelens.rules.trc._lines import Line, holding, launching
 from tracelens.rules.trc._loss import APART, Loss, loss_of
+from tracelens.traces.chains import work_of
 from tracelens.traces.host_chains import SUMS
 from tracelens.traces.measured import Chain, Window
 from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.rows import KernelTime, Timeline
 from tracelens.traces.sequences import KernelSequence
+from tracelens.traces.sites import LaunchedAt
 from tracelens.traces.views import COMPUTING, computing, on_each, stories, where_of
 from tracelens.words import and_more, length, percent
 
@@ -26,6 +28,8 @@ __all__ = ["PointwiseChainNotFused"]
 
 MIN_SHARE = 0.05
 MIN_SEQUENCES = 10
+#: ... or, where they take this share of the computing, of which they have as many kernels.
+MUCH = 0.2
 #: Share of the GPU's time in a printed table.
 MIN_PRINTED = 0.3
 #: What fusing kernels behind products and between rows must save at most to be told, as a share.
@@ -69,7 +73,7 @@ class PointwiseChainNotFused(Rule):
     of four, since kernels take differently many elements per thread; where the trace has no grids (ROCm),
     whatever follows each other counts. The same operator many
     times over belongs to different tensors, as in an optimizer, and does not count; nor do sequences
-    that take less than 5 % of its computing, or fewer than 10 of them. Where no such chain takes much,
+    that take less than 5 % of its computing, or fewer than 10 of them unless they take a fifth. Where no such chain takes much,
     normalization, activation and sums behind convolutions are looked at, from a tenth on that fusing
     them could save; on the CPU, too (four layers of 64 channels, one thread, torch 2.13: 185 ms, compiled
     157, frozen 106). A loss over more than 1,024 classes is told by itself, from 15 % on: softmax and
@@ -106,6 +110,7 @@ class PointwiseChainNotFused(Rule):
         frames: Table[PythonFunction],
         kernels: Table[KernelTime],
         operators: Table[Operator],
+        lines: Table[LaunchedAt],
     ) -> Iterator[Finding]:
         """Yield one finding per trace in which such sequences take time."""
         del profiles
@@ -125,7 +130,9 @@ class PointwiseChainNotFused(Rule):
                 took = {str(row.record): row.ms / whole for row in operators.within(source)}
                 yield self._finding(of_it, alone, whole, took, line=line, penalty=penalty)
                 continue
-            told = busy and ms >= MIN_SHARE * busy and times >= MIN_SEQUENCES
+            ran = sum(row.record.count * len(row.record.kernels) for row in of_it)
+            often = times >= MIN_SEQUENCES or (ms >= MUCH * busy and ran >= MIN_SEQUENCES)
+            told = busy and ms >= MIN_SHARE * busy and often
             if busy or whole > 0:
                 trains = any(True for _ in nodes.within(source))
                 rows = list(following.within(source))
@@ -139,7 +146,8 @@ class PointwiseChainNotFused(Rule):
                     yield on_each(wider, timelines, source)
                     continue
             if told:
-                found = self._finding(of_it, ms, busy, penalty=penalty)
+                place = _line(lines, source, of_it)
+                found = self._finding(of_it, ms, busy, penalty=penalty, launched=place)
                 yield on_each(found, timelines, source)
 
     def _printed(self, row: Seen[PrintedProfile]) -> Iterator[Finding]:
@@ -270,6 +278,7 @@ class PointwiseChainNotFused(Rule):
         *,
         line: Seen[PythonFunction] | None = None,
         penalty: bool = False,
+        launched: Line | None = None,
     ) -> Finding:
         """Tell of sequences: ``took`` are the shares of operators of the CPU, None for a GPU."""
         on_cpu = took is not None
@@ -304,8 +313,9 @@ class PointwiseChainNotFused(Rule):
             message=(
                 f"Elementwise {what}{alike}{sums} follow each other and take "
                 f"{length(ms)}, {percent(share)} of {of}. Most of it: {told}."
+                f"{launched.told if launched is not None else ''}"
             ),
-            where=where_of(str(line.record)) if line is not None else None,
+            where=where_of(str(line.record)) if line is not None else launched and launched.where,
             confidence=Confidence.MEDIUM,
             count=times,
             evidence=[
@@ -315,6 +325,14 @@ class PointwiseChainNotFused(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _line(lines: Table[LaunchedAt], source: str, chains: list[Seen[Chain]]) -> Line:
+    """Return where elementwise kernels of what such sequences do are launched."""
+    names = {name for row in chains for name in row.record.kernels}
+    rows = [row.record for row in lines.within(source)]
+    rows = [row for row in rows if work_of(row.kernel) in names or row.kernel in names]
+    return launching(rows, sum(row.device_ms for row in rows))
 
 
 def _in_loss(row: KernelSequence, loss: Loss) -> bool:
