@@ -67,6 +67,8 @@ class BreakSite(msgspec.Struct):
     parts: tuple[str, ...] = ()
     #: The attribute that the line reads a NumPy number from, as ``self.hop_length``.
     held_by_numpy: str = ""
+    #: Whether the line reads a float that the module holds as a tensor.
+    reads_float: bool = False
 
     @property
     def record(self) -> GraphBreak:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tracelens.dynamo.breaks import BreakSite
     from tracelens.logs.guards import GuardTree
 
-__all__ = ["look_for_numbers"]
+__all__ = ["look_for_floats", "look_for_numbers"]
 
 #: A tensor without dimensions, which is made of an attribute: ``self.hop_length = np.prod(...)``.
 _NUMBER = re.compile(
@@ -26,6 +26,14 @@ _TENSOR = re.compile(
 )
 #: With these a line reads a number of its own.
 _READS = re.compile(r"\.(?:item|tolist)\(")
+
+#: A buffer or a parameter, by its name and dtype.
+_KEPT = re.compile(
+    r"check_tensor\(L\['\w{1,60}'\](?:\._modules\['\w{1,60}'\]){0,20}"
+    r"\._(?:buffers|parameters)\['(\w{1,60})'\], [^\[]{0,160}\btorch\.(\w{1,20}), device"
+)
+#: A line that reads nothing but a number of the module's: ``s = self.scale.item()``.
+_READ = re.compile(r"\bself\.(\w{1,60})\.item\(")
 
 _ATTRIBUTE = re.compile(r"\bself\.(\w{1,60})")
 
@@ -42,6 +50,28 @@ def look_for_numbers(found: Iterable[BreakSite], trees: Table[GuardTree]) -> Non
         processes = {place.process for place, _ in site.events}
         read = (name for name in attributes if any(name in held.get(one, ()) for one in processes))
         site.held_by_numpy = next((f"self.{name}" for name in read), "")
+
+
+def look_for_floats(found: Iterable[BreakSite], trees: Table[GuardTree]) -> None:
+    """Write down at each break whether what its line reads of the module is a float: no counter."""
+    for site in found:
+        names = _READ.findall(site.line.code)
+        kinds = trees.derived(_kinds) if names else {}
+        held = [kinds.get((place.process, name)) for place, _ in site.events for name in names]
+        known = {one for one in held if one is not None}
+        site.reads_float = bool(known) and all(one == {True} for one in map(set, known))
+
+
+def _kinds(trees: Table[GuardTree]) -> dict[tuple[_Process, str], frozenset[bool]]:
+    """Return of which kinds buffers and parameters are, by process and name: True is a float."""
+    found: dict[tuple[_Process, str], frozenset[bool]] = {}
+    for row in trees:
+        checks = [match for g in row.record.guards if (match := _KEPT.match(g.expression))]
+        for place in row.places if checks else ():
+            for one in checks:
+                key = (place.process, one[1])
+                found[key] = found.get(key, frozenset()) | {"float" in one[2]}
+    return found
 
 
 def _held(trees: Table[GuardTree]) -> dict[_Process, set[str]]:

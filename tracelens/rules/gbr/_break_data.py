@@ -62,6 +62,8 @@ class BreakData(FindingData):
     parts: tuple[str, ...] = ()
     #: An attribute in the line that holds a NumPy number, which Dynamo traces as a tensor.
     held_by_numpy: str = ""
+    #: The line reads a float that the module holds as a tensor: it counts nothing.
+    reads_float: bool = False
     #: The step of an optimizer leads there.
     in_optimizer: bool = False
     #: Whether a module is called on the way there; true where the way is not known.
@@ -115,6 +117,7 @@ def break_data(site: BreakSite, name: str = "") -> BreakData:
         alone=site.alone,
         parts=site.parts,
         held_by_numpy=site.held_by_numpy,
+        reads_float=site.reads_float,
         in_optimizer=site.in_optimizer,
         in_module=site.in_module,
         direct=site.direct,

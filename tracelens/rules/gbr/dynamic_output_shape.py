@@ -91,7 +91,9 @@ class DynamicOutputShape(SiteRule):
             "Let Dynamo capture the unknown size. Inductor and eager take it; a backend of another "
             "vendor often does not. Where Python branches on the size further on "
             "(`if len(x) == 0`), or a view needs it, the graph breaks there: leave that out.",
-            when="Inductor, or the backends that run eagerly",
+            when="Inductor, or the backends that run eagerly; in code of your own no function "
+            "was given up",
+            applies=lambda data: not (own(data) and data.skipped),
             setting="torch._dynamo.config.capture_dynamic_output_shape_ops = True",
             env="TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS=1",
             since="2.1",
@@ -126,6 +128,18 @@ class DynamicOutputShape(SiteRule):
             since="1.9",
             basis="tested",
             proof="tests/advice/GBR008/output-size.py",
+        ),
+        Remedy(
+            "capture-and-compare",
+            "Or let Dynamo capture the unknown size, and compare the times: the whole function "
+            "runs eagerly as it is, and compiled code that loops over unknown sizes may be slower.",
+            when="a function of your own was given up",
+            applies=lambda data: own(data) and bool(data.skipped),
+            setting="torch._dynamo.config.capture_dynamic_output_shape_ops = True",
+            env="TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS=1",
+            since="2.1",
+            basis="untestable",
+            proof="whether it is faster depends on the function",
         ),
         NEWER_VERSION,
     )

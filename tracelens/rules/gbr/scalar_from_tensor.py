@@ -43,6 +43,10 @@ _READS = re.compile(r"\.(?:item|tolist)\(")
 _DRAWS = re.compile(r"\b(?:np|numpy)\.random\.[a-z_]{1,40}\(")
 
 
+#: Tensors in a list are copied one by one by ``torch.tensor``, which breaks the graph again.
+_LISTED = " Where `torch.tensor` makes one tensor of the list, call `torch.stack` in its place."
+
+
 def _is_fake(data: BreakData) -> bool:
     """Whether a custom operator reads the number: what it has for fake tensors has no data."""
     return bool(data.stack) and data.stack[-1].file.endswith("torch/_library/custom_ops.py")
@@ -78,7 +82,7 @@ def _kept(data: BreakData) -> str | None:
         return None
     if is_statement(code) and "append(" not in code:  # whatever is called wants a number
         return None
-    if _is_counted(code):  # of which a place in a queue is made
+    if _is_counted(code) and not data.reads_float:  # of which a place in a queue is made
         return None
     return None if _hands_on(code) else code.replace(".item()", ".detach()")
 
@@ -270,8 +274,11 @@ class ScalarFromTensor(SiteRule):
         REPORT_IN_EAGER,
         Remedy(
             "keep-tensor",
-            "Keep the number a tensor, and read it outside of the compiled function. Where Python "
-            "decides by it further on (if, while, min), the graph breaks there instead.",
+            lambda data: (
+                "Keep the number a tensor, and read it outside of the compiled function."
+                f"{_LISTED if 'append(' in data.code else ''} Where Python decides by it further "
+                "on (if, while, min), the graph breaks there instead."
+            ),
             when="`.item()` in a line of your own that only computes with the number, and no later "
             "line that the log shows decides by it",
             applies=lambda data: (
