@@ -107,6 +107,14 @@ def test_a_costly_form_has_its_place(tmp_path: Any) -> None:
     assert "Launched in `nucleus`, sampling.py, line 17: 100 %." in found.message
 
 
+@pytest.mark.parametrize(("us", "told"), [(3, False), (6, True)])
+def test_what_hardly_runs_is_no_costly_form(us: float, told: bool, tmp_path: Any) -> None:
+    program = Program()
+    for _ in range(20):
+        program.run("aten::sort", SORT, us)
+    assert ("TRC035" in findings(program.events, tmp_path)) is told
+
+
 def test_without_its_place_none_is_given(tmp_path: Any) -> None:
     found = findings(nucleus(""), tmp_path)["TRC035"]
     assert found.where is None

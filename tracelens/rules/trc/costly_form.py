@@ -39,6 +39,8 @@ __all__ = ["CostlyForm"]
 MIN_SHARE = 0.2
 MIN_MS = 2.0
 MAX_QUOTED = 4
+#: What a GPU computes at least, milliseconds: while a graph is captured, hardly anything runs.
+MIN_ON_DEVICE_MS = 0.1
 _ONE_HOT = "aten::one_hot"
 #: What operators are known by their shapes or types -> what they do, and why it takes long.
 _SHAPED = {
@@ -125,6 +127,8 @@ class CostlyForm(Rule):
             shown = list(kernels.within(view.source))
             ran = [row.record for row in inside.within(view.source)]
             took = computing(timelines, view.source)
+            if took < MIN_ON_DEVICE_MS:
+                continue
             asked = {str(row.record) for row in operators.within(view.source)}
             places = [row.record for row in lines.within(view.source)]
             for each in launched([row.record for row in shown], ran, asked, took):
