@@ -760,6 +760,29 @@ def test_a_module_within_the_compiled_one_is_not_taken_for_it(
     assert "compile-called-parts" not in [one.id for one in advice]
 
 
+def test_a_line_that_an_inner_function_breaks_at_too_is_not_of_the_outer_one(
+    tmp_path: Path,
+) -> None:
+    """torch merges `forward` with the `forward` that it calls: a stack has one of them."""
+    broken_in_its_own_forward(tmp_path, "chatty.net.Net", "chatty.net.Net")
+    log = tmp_path / "run.log"
+    again = (
+        "V1120 12:06:11.834000 77 torch/_dynamo/symbolic_convert.py:5131] [{}] [__graph_breaks] "
+        "Graph break (user stack suppressed due to duplicate graph break) in user code at "
+        f"{NET}:9\n"
+    )
+    prefix = again.partition("Graph break")[0]
+    again += "".join(f"{prefix}{one}\n" for one in f"Graph Break Reason: {ITEM}".splitlines())
+    text = log.read_text()
+    for frame, advised in (("0/1", True), ("2/0", False)):
+        log.write_text(text + again.replace("{}", frame, ITEM.count("\n") + 2))
+        finding = next(f for f in analyze(str(log)).shown if f.code == "GBR001")
+        assert finding.data["records"] == 2
+        assert ("compile-called-parts" in [one.id for one in finding.advice]) is advised
+        told = " ".join(one.text for one in finding.advice)
+        assert ("By which modules it is reached, the record does not tell" in told) is not advised
+
+
 def test_guards_that_name_no_module_say_nothing_about_what_is_beside(tmp_path: Path) -> None:
     assert "none is named here that could be compiled" in with_children(tmp_path, 3)[0]
 

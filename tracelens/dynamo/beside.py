@@ -123,12 +123,16 @@ def _compiled(trees: Table[GuardTree]) -> _Compiled:
 def _of_top(site: BreakSite, compiled: _Compiled) -> Children:
     """Return what the compiled module's own ``forward`` calls, in which the line is.
 
-    A record may leave out modules on the way: only the class of ``self`` tells that there are none.
+    A record leaves out modules on the way, as torch merges functions of one name that follow each
+    other in a stack: only the class of ``self`` tells that there are none. A line that several code
+    objects break at is of the inner one, whose guards come later or never.
     """
     top = site.top
     if top is None:
         return {}
     frames = {_frame(place) for place, _ in site.events}
+    if len(frames) > 1 and any(frame not in compiled.kinds for frame in frames):
+        return {}
     kinds = {kind for frame in frames for kind in compiled.kinds.get(frame, ())}
     paths = list(_ends(top.file))
     for path in paths:

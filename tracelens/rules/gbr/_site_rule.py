@@ -132,9 +132,14 @@ def _way(data: BreakData) -> str:
 
 
 def _known(data: BreakData) -> str:
+    why = (
+        "The guards name no module beside it that is worth a graph of its own"
+        if data.via
+        else "By which modules it is reached, the record does not tell"
+    )
     return (
-        f"The line is in `{data.package}`.{_led(data)} The guards name no module beside it that is "
-        "worth a graph of its own, so that none is named here that could be compiled instead."
+        f"The line is in `{data.package}`.{_led(data)} {why}, so that none is named here that "
+        "could be compiled instead."
     )
 
 
