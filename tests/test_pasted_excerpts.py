@@ -269,3 +269,29 @@ def test_a_search_whose_program_fails_behind_it_is_an_error(tmp_path: Path) -> N
         encoding="utf-8",
     )
     assert "ERR013" in {one.code for one in analyze(str(path)).findings}
+
+
+@pytest.mark.parametrize(
+    ("function", "dimension", "size", "advised"),
+    [
+        ("forward", 1, 1920, "layers-share"),  # as layers of several widths that share it
+        ("forward", 1, 1921, "default-dynamic"),
+        ("forward", 1, 8, "default-dynamic"),
+        ("forward", 0, 1920, "default-dynamic"),
+        ("scale", 1, 1920, "default-dynamic"),
+    ],
+)
+def test_sizes_like_channels_are_told_from_those_of_an_input(
+    function: str, dimension: int, size: int, advised: str, tmp_path: Path
+) -> None:
+    told = (
+        "torch._dynamo hit config.recompile_limit (8)",
+        f"   function: '{function}' (/home/ana/proj/net.py:232)",
+        f"   last reason: 10/7: tensor 'x' size mismatch at index {dimension}. "
+        f"expected {size}, actual 1280",
+    )
+    head = "W0530 16:25:17.584000 800223 torch/_dynamo/convert_frame.py:964] [10/8] "
+    path = tmp_path / "post.txt"
+    path.write_text("".join(f"{head}{line}\n" for line in told), encoding="utf-8")
+    (limit,) = (one for one in analyze(str(path)).findings if one.code == "RCP001")
+    assert [advice.id for advice in limit.advice] == [advised]

@@ -7,9 +7,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tracelens.dynamo.user_code import is_torch_wrapper
+from tracelens.logs.recompiles import MAX_DIGITS
 from tracelens.remedies import Remedy
+
+if TYPE_CHECKING:
+    from tracelens.rules.rcp._data import RecompileData
 
 __all__ = ["BY_CAUSE", "NUMBERS"]
 
@@ -32,12 +37,41 @@ def _about(id: str, text: str, cause: str, *codes: str) -> Remedy:  # noqa: A002
 #: How a reason names a parameter that a module holds.
 _OF_MODULE = re.compile(r"self\b|_parameters|_modules|\.(?:weight|bias)\b")
 
+#: Sizes that are channels of layers are multiples of this, and not below.
+CHANNELS = 16
+
+
+def _like_channels(data: RecompileData) -> bool:
+    """Whether it looks as if layers shared a ``forward``, each with channels of its own."""
+    named = data.cause == "RCP002" and data.function in {"forward", "_forward"}
+    sizes = [int(one) for one in data.values if one.isdecimal() and len(one) < MAX_DIGITS]
+    counts = bool(sizes) and all(one >= CHANNELS and one % CHANNELS == 0 for one in sizes)
+    return named and data.dimension == 1 and counts
+
+
+_DEFAULT_DYNAMIC = _about(
+    "default-dynamic",
+    "Take dynamic=False or mark_static out of the program, if it has one of them; otherwise a "
+    'line of code needs the size: TORCH_LOGS="dynamic" names it.',
+    "RCP002",
+)
+
 BY_CAUSE = (
-    _about(
-        "default-dynamic",
-        "Take dynamic=False or mark_static out of the program, if it has one of them; otherwise a "
-        'line of code needs the size: TORCH_LOGS="dynamic" names it.',
-        "RCP002",
+    Remedy(
+        "layers-share",
+        "Such sizes may be the channels of layers that share this `forward`, each with weights of "
+        "its own, which hold the size. Compile the model around the layers, in one graph; where "
+        'that is what you compile, a graph break above them splits it: TORCH_LOGS="graph_breaks" '
+        "shows where.",
+        when="RCP002 is the cause, in a `forward`, in dimension 1, with a multiple of 16",
+        applies=_like_channels,
+        basis="tested",
+        proof="tests/advice/RCP001/layers-share.py",
+    ),
+    replace(
+        _DEFAULT_DYNAMIC,
+        when="RCP002 is the cause, and the size does not look like channels",
+        applies=lambda data: _DEFAULT_DYNAMIC.applies(data) and not _like_channels(data),
     ),
     _about(
         "pass-tensor",

@@ -16,7 +16,7 @@ from tracelens.frames import Frame
 from tracelens.frames.recompile_cost import CompiledFrame, cost_of
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
-from tracelens.logs.recompiles import Recompile, StackFrame
+from tracelens.logs.recompiles import Recompile, StackFrame, TensorMismatch
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, EvidenceLine, Finding, Severity
 from tracelens.report.stories import Story
@@ -361,6 +361,7 @@ def _data(limit: RecompileLimit, history: History | None, causes: list[_Ranked])
         line=limit.line,
         functions=(Function(name=limit.function, file=limit.file, line=limit.line),),
         source=first[0].what if first else "",
+        dimension=_dimension(limit) if history is None else None,
         guards=guards_of(checks),
         values=tuple(first[2]) if first else (),
         recompiles=len(checks),
@@ -370,3 +371,9 @@ def _data(limit: RecompileLimit, history: History | None, causes: list[_Ranked])
         is_hit=True,
         setting=limit.name,
     )
+
+
+def _dimension(limit: RecompileLimit) -> int | None:
+    """Return the dimension whose size the reason behind the limit is about."""
+    check = limit.reason.check if limit.reason else None
+    return check.index if isinstance(check, TensorMismatch) and check.what == "size" else None
