@@ -284,11 +284,11 @@ def test_a_search_whose_program_fails_behind_it_is_an_error(tmp_path: Path) -> N
 def test_sizes_like_channels_are_told_from_those_of_an_input(
     function: str, dimension: int, size: int, advised: str, tmp_path: Path
 ) -> None:
+    reason = f"tensor 'x' size mismatch at index {dimension}. expected {size}, actual 1280"
     told = (
         "torch._dynamo hit config.recompile_limit (8)",
         f"   function: '{function}' (/home/ana/proj/net.py:232)",
-        f"   last reason: 10/7: tensor 'x' size mismatch at index {dimension}. "
-        f"expected {size}, actual 1280",
+        f"   last reason: 10/7: {reason}",
     )
     head = "W0530 16:25:17.584000 800223 torch/_dynamo/convert_frame.py:964] [10/8] "
     path = tmp_path / "post.txt"
