@@ -51,3 +51,62 @@ def test_bfloat16_is_advised_where_the_cpu_is_known_to_have_it(log: str, first: 
     assert found["ONE023"].advice[0].id == first
     for code in found.keys() & {"IND002", "IND004"}:
         assert first in {one.id for one in found[code].advice}
+
+
+SHORT = RULES / "ONE023-float16-outside-onednn"
+
+
+def test_bfloat16_without_avx512_is_told_before_freezing() -> None:
+    found = told("ONE023-float16-outside-onednn/fires-bfloat16-eight-rows.log")
+    assert found["ONE023"].advice[0].id == "float32"
+    assert found["ONE023"].data["dtypes"] == "bfloat16"
+    assert {found[code].severity.value for code in ("IND002", "IND004")} == {"none"}
+    assert "freeze" not in {one.id for finding in found.values() for one in finding.advice}
+
+
+def test_few_rows_in_bfloat16_need_nothing() -> None:
+    found = told("ONE023-float16-outside-onednn/quiet-bfloat16-seven-rows.log")
+    assert {finding.severity.value for finding in found.values()} == {"none"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "fires"),
+    [
+        # AVX-512 goes over 32 numbers in 16 bits, or over 16 in one vector of float32.
+        ("static_cast<int64_t>(16L)", "static_cast<int64_t>(32L)", False),
+        ("<float,2", "<float,1", False),
+        # Without pairs, AVX2 goes over 8.
+        ("static_cast<int64_t>(16L)", "static_cast<int64_t>(8L)", True),
+    ],
+)
+def test_the_width_of_vectors_tells_the_cpu(
+    tmp_path: Path, before: str, after: str, fires: bool
+) -> None:
+    text = (SHORT / "fires-bfloat16-eight-rows.log").read_text()
+    if after.endswith("(8L)"):
+        text = text.replace("<float,2", "<float,1")
+    log = tmp_path / "run.log"
+    log.write_text(text.replace(before, after))
+    assert ("ONE023" in {one.code for one in analyze(str(log)).findings}) is fires
+
+
+@pytest.mark.parametrize(
+    ("flags", "fires"),
+    [
+        ("fpu vme de pse sse2 avx2 fma", True),
+        ("fpu vme de pse sse2 avx2 fma avx_ne_convert", False),
+        ("fpu vme de pse sse2 avx2 avx512f avx512bw avx512vl", False),
+    ],
+)
+def test_flags_tell_whether_torch_hands_bfloat16_on(
+    tmp_path: Path, flags: str, fires: bool
+) -> None:
+    text = (SHORT / "fires-bfloat16-eight-rows.log").read_text()
+    log = tmp_path / "run.log"
+    log.write_text(f"Flags:      {flags}\n{text}")
+    found = {one.code: one for one in analyze(str(log)).findings}
+    assert ("ONE023" in found) is fires
+    if fires:
+        assert found["ONE023"].severity.value == "warning"
+    else:
+        assert found["IND004"].advice[0].id == "freeze"

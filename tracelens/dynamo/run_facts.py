@@ -161,6 +161,22 @@ class RunFacts(Joined):
             return None
         return frozenset(kind for flag, kind in _FLAGS.items() if flag in self.flags)
 
+    @cached_property
+    def onednn_bfloat16(self) -> bool | None:
+        """Tell whether torch hands bfloat16 products to oneDNN on x86-64; None if unknown.
+
+        It asks the processor for AVX-512 or for conversions of bfloat16, not for its products
+        (``mkldnn_bf16_device_check`` in aten/src/ATen/native/mkldnn/Utils.h).
+        """
+        if self.arch == "aarch64":
+            return None
+        if self.flags is not None and "sse2" in self.flags:
+            return not self.flags.isdisjoint({"avx512bw", "avx_ne_convert"})
+        level = instructions.level(self.isa or "")
+        if level is instructions.Level.UNKNOWN:
+            return None
+        return level >= instructions.Level.AVX512 or self.has_type("bf16")
+
     def has_type(self, dtype: str) -> bool | None:
         """Tell whether the CPU has instructions for ``bf16``, ``f16`` ...; None if unknown."""
         return None if self.native_types is None else dtype in self.native_types

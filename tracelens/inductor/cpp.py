@@ -11,13 +11,19 @@ from pydantic import ConfigDict, SkipValidation
 from tracelens.evidence.tables import Place, Seen, Table
 from tracelens.logs import Joined
 from tracelens.logs._kernels import KernelDef
-from tracelens.logs._loops import Nest, nest_of
+from tracelens.logs._loops import Nest, nest_of, strips
 from tracelens.logs.output_code import OutputModule
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs.kernel_code import KernelSource
 
-__all__ = ["CppKernel"]
+__all__ = ["CppKernel", "lacks_bfloat16", "lanes"]
+
+#: float32 numbers in a vector of AVX2; AVX-512 has 16.
+AVX2_LANES = 8
+#: A pair of vectors of float32, in templates of C++: ``VectorizedN<float,2>``.
+_PAIR = "<float,2"
 
 
 class CppKernel(Joined):
@@ -94,3 +100,28 @@ class CppKernel(Joined):
 
 def _graph(place: Place) -> str:
     return " ".join(place.compilation)
+
+
+def lanes(row: Seen[OutputModule]) -> int | None:
+    """Return how many float32 numbers the module's vectors hold; None without vector loops.
+
+    They are 8 with AVX2 and 16 with AVX-512. A loop over two vectors at a time goes twice as far.
+    """
+    kernels = (one for one in row.record.kernel_defs if one.device == "cpu")
+    nests = (nest_of(one.source) for one in kernels if not one.is_template)
+    loops = (strip for nest in nests if nest is not None for strip in strips(nest))
+    steps = ((strip.by or 1) // (2 if _PAIR in strip.text else 1) for strip in loops)
+    return min((step for step in steps if step > 1), default=None)
+
+
+def lacks_bfloat16(facts: RunFacts, modules: Table[OutputModule]) -> bool | None:
+    """Whether torch keeps bfloat16 products from oneDNN; None where only generated code tells so.
+
+    Code for 8 numbers at a time is none of AVX-512; which CPU of those without it, is not said.
+    """
+    if facts.arch == "aarch64":
+        return False
+    if facts.onednn_bfloat16 is not None:
+        return not facts.onednn_bfloat16
+    widths = (lanes(row) for row in modules if row.record.device == "cpu")
+    return None if AVX2_LANES in widths else False

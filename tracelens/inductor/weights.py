@@ -24,6 +24,7 @@ __all__ = [
 
 #: Library operators -> which of their operands is the weight of a layer.
 WEIGHTS = {"mm": 1, "addmm": 2, "bias_addmm": 2, "convolution": 1}
+_EIGHT_BITS = frozenset({"int8", "uint8"})
 #: Contents that a weight may be computed from; of more it is an activation, or nobody knows.
 MAX_BEFORE = 200
 
@@ -38,7 +39,7 @@ class Unprepared(msgspec.Struct, frozen=True):
     step: Step
     call: ExternCall
     weight: Content
-    #: Whether a kernel copies the weight to another layout before each call.
+    #: Whether a kernel copies the weight to another layout before each call, or computes it.
     is_copied: bool
 
     @property
@@ -148,12 +149,16 @@ def unprepared(row: Seen[OutputModule]) -> Iterator[Unprepared]:
 
 
 def _copied(flow: Dataflow, content: Content) -> Content | None:
-    """Return the input of the same size that a kernel copied to another layout."""
+    """Return the input of the same size that a kernel copied, or computed the weight from.
+
+    One of 8 bits is dequantized, which is another thing (IND021).
+    """
     step = content.producer
     if step is None or not isinstance(step.code, KernelCall):
         return None
     given = (operand for operand in flow.operands(step) if operand.producer is None)
-    return next((operand for operand in given if operand.size == content.size), None)
+    found = (operand for operand in given if operand.size == content.size)
+    return next((operand for operand in found if operand.dtype not in _EIGHT_BITS), None)
 
 
 def _is_weight(call: ExternCall, content: Content) -> bool:

@@ -203,6 +203,8 @@ class Strip(msgspec.Struct, frozen=True):
     text: str
     #: Those that take a vector apart: ``tmpbuf_out[i] = zeta(tmpbuf0[i])``.
     lanes: str
+    #: The step of the loop; None where that is symbolic.
+    by: int | None = None
 
     @property
     def is_vector(self) -> bool:
@@ -235,7 +237,7 @@ def _strips(block: Block, elements: int, *, symbolic: bool) -> Iterator[Strip]:
             yield from inner
             continue
         text, lanes = "\n".join(_texts(loop.body)), "\n".join(_lanes(loop.body))
-        yield Strip(loop.at, span, count, unknown, text, lanes)
+        yield Strip(loop.at, span, count, unknown, text, lanes, loop.header.by)
     for inside in block.blocks:
         yield from _strips(inside, elements, symbolic=symbolic)
 

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.run_facts import InRun
+from tracelens.dynamo.run_facts import InRun, facts_of
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment
+from tracelens.inductor.cpp import lacks_bfloat16
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.graphs import call_ms, heaviest, is_arm, is_little, is_training
 from tracelens.inductor.origins import Lines
@@ -35,6 +36,8 @@ __all__ = ["CpuInferenceNotFrozen"]
 LARGE = 1 << 20
 #: Weights of float32 layers that a cache holds: measured, freezing changed nothing.
 CACHED = 32 << 10
+_LITTLE = "the weights are a small part of what the graph reads, or stay in a cache"
+_NOT_PACKED = "without AVX-512, freezing packs no bfloat16 weights"
 MAX_QUOTED = 3
 #: Bytes of weights that a second copy of matters for.
 MANY = 1 << 28
@@ -63,7 +66,8 @@ class CpuInferenceNotFrozen(Rule):
     torch 2.15: they run in oneDNN's reference kernels then (ONE001). It is a note below 1 MiB of
     weights, and where all of them belong to float32 products and none is copied: libraries
     rearrange those within the product. Below 8 KiB (32 KiB of float32 layers), or 0.5 % of a call
-    that a trace has timed, it is folded.
+    that a trace has timed, it is folded, and so are bfloat16 layers on a CPU without AVX-512: torch
+    packs none of them there (ONE023).
 
     ## What to do
     Freeze, and call the model under ``torch.no_grad()``. It is not always a win: compare, and see
@@ -144,7 +148,7 @@ class CpuInferenceNotFrozen(Rule):
 
     def follows(self, finding: Finding) -> Iterable[Story]:
         """Return the story that it is a symptom of."""
-        return [FLOAT16] if finding.data.get("dtypes") == "float16" else ()
+        return [FLOAT16] if finding.data.get("dtypes") in {"float16", "bfloat16"} else ()
 
     def check(
         self,
@@ -182,6 +186,9 @@ class CpuInferenceNotFrozen(Rule):
         plain = not ops[True] and data.dtypes == "float32" and not data.copied
         little = 0 < total < CACHED and not ops[True] and data.dtypes == "float32"
         little |= total > 0 and is_little(total, found[0].seen.record, call_ms(regions))
+        harmless = _LITTLE if little else ""
+        if data.dtypes == "bfloat16" and lacks_bfloat16(facts_of(run), modules) is not False:
+            harmless = _NOT_PACKED
         yield self.finding(
             "not frozen",
             title=f"an inference graph takes the weights of {_told(found)} as inputs",
@@ -189,13 +196,11 @@ class CpuInferenceNotFrozen(Rule):
             severity=Severity.WARNING
             if total >= LARGE and not arm and not plain
             else Severity.INFO,
-            harmless="the weights are a small part of what the graph reads, or stay in a cache"
-            if little
-            else None,
+            harmless=harmless or None,
             count=len(found),
             where=user_code.where(user_code.best(lines.of(found[0].seen, found[0].step.comment))),
             evidence=[quote(p.seen, p.step, _note(p)) for p in found[:MAX_QUOTED]],
-            advice=() if little else self.advise(data),
+            advice=() if harmless else self.advise(data),
             data=data,
         )
 
@@ -209,9 +214,12 @@ def _told(found: list[Unprepared]) -> str:
 def _message(found: list[Unprepared], total: int, count: int, *, arm: bool, plain: bool) -> str:
     weights = f"Weights of {size(total)}" if total else "Weights"
     text = f"{weights} are prepared anew in every call, if at all."
-    copied = sum(product.is_copied for product in found)
+    copied = sum(product.is_copied and product.call.op == "convolution" for product in found)
     if copied:
         text += f" Kernels copy {plural(copied, 'weight')} to another layout each time."
+    made = sum(product.is_copied for product in found) - copied
+    if made:  # no matrix is copied for a product: it is normalized, scaled or cast
+        text += f" Kernels compute {plural(made, 'weight')} anew each time."
     if count > 1:
         text += f" This is the largest of {count} such graphs."
     if plain:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -18,8 +18,10 @@ from tracelens.inductor.remedies import can_freeze, freeze
 from tracelens.inductor.weights import weight_of
 from tracelens.logs._dataflow import Content, Dataflow
 from tracelens.logs.output_code import OutputModule, Step
+from tracelens.onednn.stories import FLOAT16
 from tracelens.remedies import Remedy
 from tracelens.report import EvidenceLine, Finding, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.words import plural, size
 
@@ -120,6 +122,11 @@ class DtypeCastChurn(Rule):
             applies=lambda data: data.device == "cpu" and can_freeze(data),
         ),
     )
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """Return the story of a type that the CPU lacks: casting is the least of it."""
+        del finding
+        return [FLOAT16]
 
     def check(
         self,

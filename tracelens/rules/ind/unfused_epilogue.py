@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tracelens.dynamo.run_facts import InRun
+from tracelens.dynamo.run_facts import InRun, facts_of
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.inductor.cpp import lacks_bfloat16
 from tracelens.inductor.epilogue_causes import Cause, cause_of, moved, reason, severity, why
 from tracelens.inductor.epilogues import Unfused, Winners, unfused
 from tracelens.inductor.graphs import call_ms, library_ms
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 __all__ = ["UnfusedEpilogue"]
 
 #: Pairs of lines quoted per finding.
+_ALONE = (
+    "without AVX-512, ATen computes bfloat16 products by itself, and nothing becomes part of them"
+)
 MAX_QUOTED = 3
 
 
@@ -229,7 +233,11 @@ class UnfusedEpilogue(Rule):
         for (op, cause), group in groups.items():
             pairs = _heaviest(group)
             ms = max(call_ms(regions), library_ms(execs, pairs[0].seen))
-            yield self._finding(op, cause, pairs, winners, run=run, ms=ms)
+            harmless = reason(cause, pairs, ms)
+            if pairs[0].content.dtype == "bfloat16" and cause in {Cause.UNFROZEN, Cause.PLAIN}:
+                alone = lacks_bfloat16(facts_of(run), modules) is not False
+                harmless = _ALONE if alone else harmless
+            yield self._finding(op, cause, pairs, winners, run=run, harmless=harmless)
 
     def _finding(
         self,
@@ -239,7 +247,7 @@ class UnfusedEpilogue(Rule):
         winners: Winners,
         *,
         run: Table[RunFacts],
-        ms: float,
+        harmless: str | None,
     ) -> Finding:
         lines = [line for pair in pairs[:MAX_QUOTED] for line in pair.quotes()]
         table = winners.of(pairs[0]) if cause is Cause.TUNED else None
@@ -260,7 +268,6 @@ class UnfusedEpilogue(Rule):
             fused=pairs[0].kernel.fused,
             dtypes=pairs[0].content.dtype,
         )
-        harmless = reason(cause, pairs, ms)
         return self.finding(
             op,
             cause.value,
