@@ -68,6 +68,20 @@ def found(log: Path) -> Blocks:
             ],
             Blocks(3, ".net"),
         ),
+        # Nodes of expressions: one list of operands each, and other operands in it.
+        (
+            [
+                name
+                for n in range(3)
+                for name in (at("nodes", str(n), "args"), at("nodes", str(n), "args", str(n), "v"))
+            ],
+            Blocks(1, ".nodes"),
+        ),
+        # What a compiled function calls has a name of the program's.
+        (
+            [f"G['net']._modules['layers']._modules['{n}']._modules['ff']" for n in range(3)],
+            Blocks(3, ".layers", "net"),
+        ),
         # Other parts in each: they are not alike.
         ([at("net", str(n), f"part{n}") for n in range(3)], Blocks(1, ".net")),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from tracelens.dynamo import user_code
@@ -203,21 +204,25 @@ def _by_clocks(spans: Table[CompileSpan], frames: Table[Frame]) -> Iterator[Comp
         writer = "" if row.record.writer.isdecimal() else row.record.writer
         writers.setdefault((row.first.input, writer), []).append(row)
     for rows in writers.values():
-        rows.sort(key=lambda row: -row.record.seconds)
+        own = _own_seconds(rows)
+        ranked = sorted(zip(rows, own, strict=True), key=lambda one: -one[1])
         longest = [
-            (row, names.get((row.first.input, row.record.writer, row.record.frame))) for row in rows
+            (row, names.get((row.first.input, row.record.writer, row.record.frame)))
+            for row, _ in ranked
         ]
         if any(frame is not None and _was_reset(frame) for _, frame in longest):
             continue
         yield CompileSeconds(
-            seconds=_covered(rows),
+            seconds=sum(own),
             count=len(rows),
             basis="estimated",
             again=sum(not row.record.frame.endswith("/0") for row in rows),
-            again_seconds=_covered([r for r in rows if not r.record.frame.endswith("/0")]),
+            again_seconds=sum(
+                spent for row, spent in ranked if not row.record.frame.endswith("/0")
+            ),
             longest=tuple(
-                f"{_named(row, frame)} {length(1000 * row.record.seconds)}"
-                for row, frame in longest[:MAX_NAMED]
+                f"{_named(row, frame)} {length(1000 * spent)}"
+                for (row, frame), (_, spent) in zip(longest, ranked[:MAX_NAMED], strict=False)
             ),
             where=_first_own(
                 (frame.file, frame.line, frame.function) for _, frame in longest if frame
@@ -248,15 +253,35 @@ def _is_whole(tree: GuardTree) -> bool:
     return any(guard.is_manager for guard in tree.guards)
 
 
-def _covered(rows: Iterable[Seen[CompileSpan]]) -> float:
-    """Return the seconds in which something was compiled; what overlaps counts once."""
-    total, end = 0.0, float("-inf")
-    for row in sorted(rows, key=lambda row: row.first.when or 0.0):
-        start = row.first.when or 0.0
-        stop = start + row.record.seconds
-        total += max(0.0, stop - max(start, end))
-        end = max(end, stop)
-    return total
+def _own_seconds(rows: list[Seen[CompileSpan]]) -> list[float]:
+    """Return the seconds of each, without those of the compilations that began within it.
+
+    A frame is busy until its backward pass is compiled. What runs in between is compiled under ids
+    of its own, and counts there: at each moment the one that began last.
+    """
+    own = [0.0] * len(rows)
+    starts = [row.first.when or 0.0 for row in rows]
+    active: list[tuple[float, int]] = []
+    at = float("-inf")
+
+    def until(moment: float) -> None:
+        """Give the time up to this moment to those that are busy, the latest first."""
+        nonlocal at
+        while active and at < moment:
+            number = -active[0][1]
+            end = starts[number] + rows[number].record.seconds
+            if end > at:
+                own[number] += min(end, moment) - at
+                at = min(end, moment)
+            if end <= at:
+                heappop(active)
+        at = max(at, moment)
+
+    for start, number in sorted((start, number) for number, start in enumerate(starts)):
+        until(start)
+        heappush(active, (-start, -number))
+    until(float("inf"))
+    return own
 
 
 def _label(record: CompilationMetrics) -> str:

@@ -51,6 +51,8 @@ class CompileData(FindingData):
     blocks: int = 0
     #: The list, behind the compiled module: ``.encoder.layers``; empty where that is the list.
     blocks_at: str = ""
+    #: What the compiled function calls the model; empty where it is what was compiled.
+    blocks_in: str = ""
     #: How often a graph of so many operations repeats a line of a loop, or of what that calls.
     rounds: int = 0
     operations: int = 0
@@ -135,14 +137,15 @@ class CompileTimeDominates(Rule):
             "repeated-blocks",
             lambda data: (
                 f"The model has {data.blocks} blocks with the same parts: compile them one by one "
-                "instead of the whole model, and the first one's code serves them all."
+                "instead of the whole model, and the first one's code serves those that compute "
+                f"the same.{'' if data.blocks_in else _MODEL}"
             ),
             when="the guards name a block that the model repeats",
             applies=lambda data: data.blocks >= MIN_BLOCKS,
             code=lambda data: (
-                f"for number, block in enumerate(model{data.blocks_at}):\n    model"
-                f"{data.blocks_at}[number] = torch.compile(block)  # or block.compile(), which "
-                "keeps the names in state_dict(), but leaves torch's own layers eager"
+                f"for number, block in enumerate({_list(data)}):\n    {_list(data)}[number] = "
+                "torch.compile(block)  # or block.compile(), which keeps the names in "
+                "state_dict(), but leaves torch's own layers eager"
             ),
             since="2.5",
             proof="https://docs.pytorch.org/tutorials/recipes/regional_compilation.html",
@@ -208,6 +211,7 @@ class CompileTimeDominates(Rule):
             is_layered=sums.layered,
             blocks=blocks.number,
             blocks_at=blocks.path,
+            blocks_in=blocks.root,
             rounds=loop.rounds,
             operations=loop.operations,
             file=loop.file,
@@ -252,6 +256,11 @@ def _harmless(sums: CompileSeconds, *, is_told: bool) -> str | None:
     return _START if sums.count == 1 and not sums.again else None
 
 
+def _list(data: CompileData) -> str:
+    return f"{data.blocks_in or 'model'}{data.blocks_at}"
+
+
+_MODEL = " `model` stands for the module that was compiled."
 _START = "one compilation is what a start takes"
 
 

@@ -41,6 +41,7 @@ from tracelens.rules import Rule
 __all__ = [
     "KEPT",
     "RESUMED",
+    "USUAL_LIMIT",
     "Function",
     "Guard",
     "LostCaller",
@@ -59,6 +60,8 @@ _PART = re.compile(r"\._(?:modules|parameters|buffers)\['(\w{1,80})'\]")
 KEPT = "module"
 #: Values from which on a number that only grows is a counter.
 COUNTS = 3
+#: Entries of a function, unless the program raises the limit.
+USUAL_LIMIT = 8
 #: Causes with a number of variants that the program knows.
 FINITE = frozenset(
     {

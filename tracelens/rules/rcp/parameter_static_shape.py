@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tracelens.dynamo.breaks import lost_around
@@ -19,7 +20,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules.rcp._changes import Group, groups, limit_of, owner
-from tracelens.rules.rcp._data import RecompileData, RecompileRule
+from tracelens.rules.rcp._data import USUAL_LIMIT, RecompileData, RecompileRule
 from tracelens.rules.rcp._tell import listed, tell
 
 __all__ = ["ParameterStaticShape"]
@@ -75,10 +76,23 @@ class ParameterStaticShape(RecompileRule):
 
     remedies = (
         Remedy(
+            "entry-each",
+            "Each module that the function is given needs an entry of its own: raise the limit "
+            "above their number, and each is compiled once.",
+            when="modules that are an argument used up the entries",
+            applies=lambda data: data.is_hit and _is_given(data.source),
+            setting=lambda data: f"torch._dynamo.config.recompile_limit = {data.limit * 8}",
+            since="2.7",
+            basis="tested",
+            proof="tests/advice/RCP018/entry-each.py",
+        ),
+        Remedy(
             "compile-around",
-            "Where these are layers of one model, compile that model, not the function that they "
-            "share; or remove the break that gave it up. Models of their own, such as an actor and "
-            "a critic of one class, need an entry each: there is nothing to change then.",
+            lambda data: (
+                "Where these are layers of one model, compile that model, not the function that "
+                "they share; or remove the break that gave it up."
+                + ("" if data.is_hit and _is_given(data.source) else _APART[data.is_hit])
+            ),
             basis="tested",
             proof="tests/advice/RCP018/compile-around.py",
         ),
@@ -93,6 +107,17 @@ class ParameterStaticShape(RecompileRule):
             basis="tested",
             proof="tests/advice/RCP018/parameter-symbols.py",
             knob=experiment.knob,
+        ),
+        Remedy(
+            "raise-limit",
+            "Or, where they are a fixed number of models, raise the limit above it: each is "
+            "compiled once.",
+            when="modules that are no argument used up the entries",
+            applies=lambda data: data.is_hit and not _is_given(data.source),
+            setting=lambda data: f"torch._dynamo.config.recompile_limit = {data.limit * 8}",
+            since="2.7",
+            basis="tested",
+            proof="tests/advice/RCP018/raise-limit.py",
         ),
     )
 
@@ -118,6 +143,7 @@ class ParameterStaticShape(RecompileRule):
             *_by_input(recompiles, limits, layers),
         ]:
             name = _parameter(group)
+            fits = "_parameters[" in name and group.most >= USUAL_LIMIT and not group.is_hit
             yield tell(
                 self,
                 group,
@@ -130,7 +156,23 @@ class ParameterStaticShape(RecompileRule):
                 severity=Severity.WARNING
                 if group.most >= CERTAIN or group.is_crowded
                 else Severity.INFO,
+                harmless=_FITS if fits else None,
             )
+
+
+#: A module that is an argument; ``fn`` is that of torch's own wrapper.
+_GIVEN = re.compile(r"(?!self\b|fn\b)\w{1,80}\.[^\n]{0,600}_parameters\[")
+_APART = {
+    False: " Models of their own, such as an actor and a critic of one class, need an entry each: "
+    "there is nothing to change then.",
+    True: " Models of their own, such as those of an ensemble, need an entry each.",
+}
+_FITS = "each module that it serves is compiled once: the limit was raised above their number"
+
+
+def _is_given(source: str) -> bool:
+    """Whether it is a parameter of a module that the function gets as an argument."""
+    return _GIVEN.match(source) is not None
 
 
 def _parameter(group: Group) -> str:

@@ -11,7 +11,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Finding
 from tracelens.report.stories import Story
 from tracelens.rules.rcp._changes import Group, about
-from tracelens.rules.rcp._data import RecompileData
+from tracelens.rules.rcp._data import USUAL_LIMIT, RecompileData
 from tracelens.rules.rcp._tensor_rule import TensorRule
 from tracelens.words import plural
 
@@ -103,6 +103,17 @@ class RequiresGradMismatch(TensorRule):
             knob=Knob("called once before it is compiled", call={"eager_first": True}),
         ),
         Remedy(
+            "raise-limit",
+            "Raise the limit above the number of layers that are unfrozen: each set of layers that "
+            "learn is then compiled once, and later ones do not run eagerly.",
+            when="flags of parameters that are set one after another used up the entries",
+            applies=lambda data: data.is_hit and _is_parameter(data.source) and data.recompiles > 1,
+            setting=lambda data: f"torch._dynamo.config.recompile_limit = {data.limit * 8}",
+            since="2.7",
+            basis="tested",
+            proof="tests/advice/RCP012/raise-limit.py",
+        ),
+        Remedy(
             "one-optimizer-group",
             "Each set of layers that learn needs an entry of its own. Where start-up time matters "
             "more than the steps, let all parameters have their gradient from the start, and "
@@ -176,6 +187,8 @@ class RequiresGradMismatch(TensorRule):
             and len(group.steps) == 1
         ):
             return "it is a parameter, with a gradient and without one: two entries, and no more"
+        if _is_parameter(about(group.first)) and group.most >= USUAL_LIMIT and not group.is_hit:
+            return "each set of parameters that learn is compiled once: the limit was raised"
         return super().harmless(group)
 
     def message(self, group: Group, check: TensorMismatch) -> str:

@@ -15,7 +15,7 @@ from tracelens.logs.recompiles import Recompile, ValueCheck
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._changes import Group, groups
-from tracelens.rules.rcp._data import RecompileData, RecompileRule
+from tracelens.rules.rcp._data import USUAL_LIMIT, RecompileData, RecompileRule
 from tracelens.rules.rcp._state import is_made_by_the_first_call, is_set_in_the_config
 from tracelens.rules.rcp._structure import COMPILE_PARTS, STRUCTURE, structure_of, told
 from tracelens.rules.rcp._tell import listed, tell
@@ -39,6 +39,13 @@ def _selects(data: RecompileData) -> bool:
 
 def _is_selected(source: str, code: str) -> bool:
     return bool(source) and re.search(rf"\w\[{re.escape(source)}\]\(", code) is not None
+
+
+def _is_attribute(data: RecompileData) -> bool:
+    """Whether a module holds it, and all its values are strings, of which None may be one."""
+    names = [value for value in data.values if value != "None"]
+    held = re.match(r"self\.[^(]{1,400}$", data.source) is not None
+    return held and bool(names) and all(value[:1] in "'\"" for value in names)
 
 
 def _has_names(data: RecompileData) -> bool:
@@ -130,10 +137,22 @@ class StringOrConstantKey(RecompileRule):
             proof="tests/advice/RCP006/compile-chosen.py",
         ),
         Remedy(
+            "keep-chosen",
+            lambda data: (
+                f"Where the program sets `{data.source}`, look up the tensors that it selects, "
+                "keep them in attributes of the module, and use these in `forward`: tensors of one "
+                "size and dtype need one entry, whatever was chosen."
+            ),
+            when="a name that an attribute of a module of the program's holds",
+            applies=lambda data: _is_chosen(data) and _is_attribute(data),
+            basis="tested",
+            proof="tests/advice/RCP006/keep-chosen.py",
+        ),
+        Remedy(
             "look-up-outside",
             "Look up or branch before the compiled function is called, and pass on the result.",
             when="strings and flags that a function of the program's gets",
-            applies=_is_chosen,
+            applies=lambda data: _is_chosen(data) and not _is_attribute(data),
             basis="tested",
             proof="tests/advice/RCP006/look-up-outside.py",
         ),
@@ -209,8 +228,6 @@ def _is_flag(group: Group) -> bool:
     return not isinstance(check, ValueCheck) or check.constant is not None
 
 
-#: Entries of a function, unless the program raises the limit.
-USUAL_LIMIT = 8
 _ONCE_EACH = "each value selects what is called, and is compiled once: the limit was raised"
 
 
