@@ -162,7 +162,7 @@ class ParameterStaticShape(RecompileRule):
 
 #: A module that is an argument; ``fn`` is that of torch's own wrapper.
 _GIVEN = re.compile(r"(?!self\b|fn\b)\w{1,80}\.[^\n]{0,600}_parameters\[")
-_APART = {
+_APART: dict[bool, str] = {
     False: " Models of their own, such as an actor and a critic of one class, need an entry each: "
     "there is nothing to change then.",
     True: " Models of their own, such as those of an ensemble, need an entry each.",

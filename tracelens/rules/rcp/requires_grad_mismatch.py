@@ -105,7 +105,8 @@ class RequiresGradMismatch(TensorRule):
         Remedy(
             "raise-limit",
             "Raise the limit above the number of layers that are unfrozen: each set of layers that "
-            "learn is then compiled once, and later ones do not run eagerly.",
+            "learn is then compiled once, and later ones do not run eagerly. It pays where each "
+            "learns for many steps.",
             when="flags of parameters that are set one after another used up the entries",
             applies=lambda data: data.is_hit and _is_parameter(data.source) and data.recompiles > 1,
             setting=lambda data: f"torch._dynamo.config.recompile_limit = {data.limit * 8}",
