@@ -151,9 +151,14 @@ SAMPLING = ("aten::cumsum", "aten::multinomial")
 def test_a_sort_to_sample_is_told(
     tmp_path: Path, around: str, operators: tuple[str, ...], us: float, form: str | None
 ) -> None:
-    events = [*within(around, us=us), *(op(name, 20_000, 5) for name in operators)]
-    finding = found(tmp_path, events, **A100).get("TRC035")
+    each = [op(name, 20_000 + 10 * n, 5) for n in range(20) for name in operators]
+    finding = found(tmp_path, [*within(around, us=us), *each], **A100).get("TRC035")
     assert (finding and finding.data["form"]) == form
+
+
+def test_a_sort_is_no_sampling_because_something_else_is_drawn(tmp_path: Path) -> None:
+    events = [*within("aten::sort"), *(op(name, 20_000, 5) for name in SAMPLING)]
+    assert "TRC035" not in found(tmp_path, events, **A100)
 
 
 def test_names_of_kernels_do_not_tell_what_sorts(tmp_path: Path) -> None:

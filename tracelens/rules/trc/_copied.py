@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tracelens.evidence import Seen
+from tracelens.logs.chrome_trace import PythonFunction
 from tracelens.traces.host_chains import COPY_BEFORE
 from tracelens.traces.measured import KernelWork
 from tracelens.traces.sequences import KernelSequence
 from tracelens.words import length
 
-__all__ = ["COPY", "biases", "converted", "largest", "made_contiguous"]
+__all__ = ["COPY", "biases", "converted", "copied_deeply", "largest", "made_contiguous"]
 
 COPY = "aten::copy_"
 #: What a call of an operator copies with, and what begins a product by copying its bias.
@@ -21,6 +22,27 @@ MIN_LARGEST = 0.25
 MAX_LARGEST = 3
 #: Conversions of types for each convolution, at most: they are not told apart from copies.
 MAX_CASTS = 0.25
+
+#: What `copy.deepcopy` calls for a tensor: parameters are cloned, of others the memory is copied
+#: and set. Where stacks are missing, how many of the copies at least come with such an operator.
+_DEEP_FILES = ("torch/_tensor.py", "torch/nn/parameter.py")
+_DEEP = "__deepcopy__"
+MIN_SET = 0.25
+
+
+def copied_deeply(
+    frames: Iterable[Seen[PythonFunction]], called: Mapping[str, int], ms: float, *, stacks: bool
+) -> float:
+    """Return how much of ``ms``, what copies take, `copy.deepcopy` brings; 0.0 for less than half.
+
+    Without stacks it is known of memory that is set: then all of it may be.
+    """
+    if not stacks:
+        new, placed = called.get("aten::new_empty", 0), called.get("aten::set_", 0)
+        return ms if placed >= 2 * new > 0 and new >= MIN_SET * called.get(COPY, 0) else 0.0
+    rows = [row for row in frames if row.record.function == _DEEP]
+    taken = sum(row.ms for row in rows if row.record.file.endswith(_DEEP_FILES))
+    return min(taken, ms) if taken >= ms / 2 else 0.0
 
 
 def biases(called: Mapping[str, int]) -> int:

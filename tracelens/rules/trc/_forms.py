@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from tracelens.remedies import Remedy
@@ -13,6 +13,7 @@ from tracelens.traces.measured import KernelWork
 
 __all__ = [
     "DECOMPOSED",
+    "DRAWS",
     "FORMS",
     "INVERTED",
     "REMEDIES",
@@ -21,7 +22,9 @@ __all__ = [
     "WHOLE_NUMBERS",
     "Costly",
     "Form",
+    "draws_from_sorted",
     "is_long_filter",
+    "is_slow_half",
     "one_hot_products",
 ]
 
@@ -55,6 +58,8 @@ class Form(NamedTuple):
     moot: frozenset[str] = frozenset()
     #: Operators of which one must be there.
     needs: frozenset[str] = frozenset()
+    #: What must hold of how often operators are called.
+    counts: Callable[[Mapping[str, int]], bool] | None = None
 
 
 #: What sorts inside, or needs all places: quantiles, different values, sparse matrices, bags of
@@ -77,12 +82,34 @@ SPARSE_GRADIENTS = frozenset(
     {"aten::embedding_sparse_backward", "aten::_embedding_bag_sparse_backward"}
 )
 
+#: Operators that draw: the second is what the first calls.
+DRAWS = ("aten::multinomial", "aten::exponential_")
+#: How far apart the numbers of sums and draws may be; a sort may call another one.
+_ALIKE = 0.1
+_SORTS = 2
+
+
+def draws_from_sorted(called: Mapping[str, int]) -> bool:
+    """Tell whether each sort has a cumulative sum and a draw beside it, as top-p sampling has."""
+    sums, sorts = called.get("aten::cumsum", 0), called.get("aten::sort", 0)
+    drawn = max(called.get(name, 0) for name in DRAWS)
+    alike = abs(sums - drawn) <= _ALIKE * sums
+    return alike and 0 < (1 - _ALIKE) * sums <= sorts <= (_SORTS + _ALIKE) * sums
+
+
 FORMS = (
     Form(
         "sort",
         re.compile(r"aten::sort"),
         "sorting",
         moot=SORTED,
+    ),
+    Form(
+        "top-p",
+        re.compile(r"aten::sort"),
+        "sorting, with cumulative sums and draws beside it (top-p sampling),",
+        moot=SORTED - {"aten::cumsum"},
+        counts=draws_from_sorted,
     ),
     Form(
         "svd",
@@ -128,6 +155,24 @@ WHOLE_NUMBERS = frozenset({"i64", "i32", "i8", "u8"})
 LONG = 1024
 #: Images of one row, as oneDNN takes signals, or signals.
 _FILTERED = re.compile(r"\d+x(\d+)(?:x1)?x\d+ by (\d+)x1(?:x1)?x(\d+)")
+
+
+#: Types of 16 bits, operations a second up to which a product in them is slow (one core without
+#: instructions for them: 1 to 8 GFLOP/s; in float32: 40 and more; with them: 100 and more), and the
+#: operations and rows from which on it is not memory, or calling it, that limits it.
+HALVES = frozenset({"bf16", "f16"})
+SLOW_FLOPS_PER_MS = 10e6
+MIN_FLOPS = 4e6
+MIN_ROWS = 16
+_ROWS_OF = re.compile(r"(?:\d+x )?(\d+)x(\d+) by (\d+)x(\d+)")
+
+
+def is_slow_half(work: KernelWork) -> bool:
+    """Tell whether a product in 16 bits of the CPU is as slow as where it has none for them."""
+    shape = _ROWS_OF.fullmatch(work.shape) if work.kind == "product" else None
+    if shape is None or work.dtype not in HALVES or min(map(int, shape.groups())) < MIN_ROWS:
+        return False
+    return work.flops >= MIN_FLOPS and work.flops * work.count < SLOW_FLOPS_PER_MS * work.ms
 
 
 #: A product of matrices: rows, inner, columns.
@@ -183,6 +228,16 @@ def _of(form: str, text: str, code: str | Callable[[Costly], str], proof: str) -
 
 
 REMEDIES = (
+    _of(
+        "top-p",
+        "To sample from the most likely tokens, take the top k of them first, and sort, sum up and "
+        "draw from these alone (with probabilities of the whole vocabulary it is exact where k of "
+        "them exceed p).",
+        "probs, at = logits.softmax(-1).topk(min(1024, logits.shape[-1]))\n"
+        "keep = probs.cumsum(-1) - probs < p\n"
+        "token = at.gather(-1, torch.multinomial(probs * keep, 1))",
+        "https://docs.pytorch.org/docs/stable/generated/torch.topk.html",
+    ),
     _of(
         "sort",
         "Where the largest or the smallest are enough, take these alone.",
@@ -285,6 +340,15 @@ REMEDIES = (
         when="matrices of whole numbers are multiplied",
         applies=lambda data: data.form == "whole-numbers",
         proof="https://docs.pytorch.org/docs/stable/generated/torch.matmul.html",
+    ),
+    Remedy(
+        id="halves",
+        text="Compute in float32, and compare: processors without AVX-512 or AMX (or Arm's BF16) "
+        "convert each product of 16 bits.",
+        code='model = model.float()  # and no torch.autocast("cpu", ...) around it',
+        when="products in 16 bits are slow on the CPU",
+        applies=lambda data: data.form == "halves",
+        proof=_TUNING,
     ),
     Remedy(
         id="one-hot",

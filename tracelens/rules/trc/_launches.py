@@ -73,7 +73,7 @@ class Launches(FindingData):
     samples: int = 0
     #: Whether ``nn.DataParallel`` launches for all devices, in one process.
     replicas: bool = False
-    #: Cells of recurrent modules that are called one by one.
+    #: Cells of recurrent modules that are called one by one, on a GPU or the CPU.
     cells: int = 0
     #: Operators that change one tensor in place, where most of what is launched are such.
     in_place: int = 0
@@ -102,10 +102,13 @@ REMEDIES = (
     ),
     Remedy(
         id="recurrent",
-        text="Where a step needs nothing but the one before, give the whole sequence to the "
-        "module: for it cuDNN or MIOpen launches a few kernels.",
+        text=lambda data: (
+            "Where a step needs nothing but the one before, give the whole sequence to the module: "
+            + ("the CPU" if data.on_cpu else "for it cuDNN or MIOpen")
+            + (" multiplies all inputs at once." if data.on_cpu else " launches a few kernels.")
+        ),
         code="output, state = torch.nn.LSTM(width, width)(sequence)",
-        when="cells of a recurrent module are called one by one, on a GPU",
+        when="cells of a recurrent module are called one by one",
         applies=lambda data: data.cells > 0,
         proof="https://docs.pytorch.org/docs/stable/generated/torch.nn.LSTM.html",
     ),
@@ -121,9 +124,9 @@ REMEDIES = (
     ),
     Remedy(
         id="passes",
-        text="Take them all at once: gradients of each sample by `torch.func.vmap` over "
-        "`torch.func.grad`, a Jacobian by `torch.func.jacrev`. Gradients that are only added up "
-        "come from one pass, of the loss of the whole batch.",
+        text="Gradients that are only added up come from one pass, of the loss of the whole batch, "
+        "or of parts as large as memory allows. Those of each sample are computed at once by "
+        "`torch.func.vmap` over `torch.func.grad`, a Jacobian by `torch.func.jacrev`.",
         when="a step has many backward passes",
         applies=lambda data: data.passes > 0,
         code="each = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))\n"
@@ -184,7 +187,7 @@ REMEDIES = (
         applies=lambda data: (
             not (data.compiled or data.reads or data.sizing or data.stacked or data.in_place)
             and not (data.passes or data.recurrent or data.replicas or data.samples)
-            and not data.loading
+            and not (data.loading or (data.on_cpu and data.cells))
         ),
         since="2.0",
         proof="https://docs.pytorch.org/docs/stable/torch.compiler.html",

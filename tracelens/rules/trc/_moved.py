@@ -33,11 +33,13 @@ class Moved(FindingData):
     halved_ms: float = 0.0
     #: Between the host and the device.
     between: bool = False
+    #: On the CPU, of ``copy.deepcopy``.
+    deep_ms: float = 0.0
 
 
 def _on_host(data: Moved) -> bool:
     elsewhere = data.mostly_layout or data.unseen or data.buckets or data.between
-    return not elsewhere and not _joining(data)
+    return not (elsewhere or data.deep_ms or _joining(data))
 
 
 def _joining(data: Moved) -> bool:
@@ -59,6 +61,17 @@ def before_convolutions(data: Moved) -> bool:
 
 
 REMEDIES = (
+    Remedy(
+        id="deep",
+        text="Copy every N steps, or after an epoch. What must be kept at each step, of a model "
+        "its `state_dict`: copy it into tensors that stay, which takes no new memory.",
+        when="`copy.deepcopy` copies tensors on the CPU",
+        applies=lambda data: data.deep_ms > 0,
+        code="kept = {name: value.clone() for name, value in model.state_dict().items()}  # once\n"
+        "for name, value in model.state_dict().items():\n"
+        "    kept[name].copy_(value)",
+        proof="https://docs.pytorch.org/docs/stable/generated/torch.Tensor.copy_.html",
+    ),
     Remedy(
         id="stay",
         text="Keep tensors on the device from step to step, and copy what must go there from "

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from tracelens.rules.trc._forms import DECOMPOSED, INVERTED, SORTED, SPARSE_GRADIENTS
+from tracelens.rules.trc._forms import (
+    DECOMPOSED,
+    INVERTED,
+    SORTED,
+    SPARSE_GRADIENTS,
+    draws_from_sorted,
+)
 from tracelens.traces.form_rows import LaunchedIn
 from tracelens.traces.rows import KernelTime
 from tracelens.traces.sites import LaunchedAt
@@ -32,8 +38,8 @@ class OnDevice(NamedTuple):
     moot: frozenset[str] = frozenset()
     #: Operators that are the cheaper form, or need all of it.
     needed: frozenset[str] = frozenset()
-    #: Operators of each of which one must run.
-    along: tuple[frozenset[str], ...] = ()
+    #: What must hold of how often operators are called.
+    counts: Callable[[Mapping[str, int]], bool] | None = None
 
 
 class Launched(NamedTuple):
@@ -118,7 +124,7 @@ ON_DEVICE = (
         | _ops("_index_put_impl_", "embedding_dense_backward")
         | _ops("_embedding_bag_dense_backward", "randperm", "mode"),
         needed=SORTED - {"aten::cumsum"},
-        along=(_ops("cumsum"), _ops("multinomial", "exponential_")),
+        counts=draws_from_sorted,
     ),
     OnDevice(
         "inverse",
@@ -204,12 +210,12 @@ ON_DEVICE = (
 def launched(
     kernels: Iterable[KernelTime],
     inside: Iterable[LaunchedIn],
-    called: Collection[str],
+    called: Mapping[str, int],
     whole: float,
 ) -> list[Launched]:
     """Return the forms that take enough of ``whole`` milliseconds, what takes longest first.
 
-    A kernel, and an operator, counts for one form; ``called`` are the operators of the trace.
+    A kernel, and an operator, counts for one form; ``called``: how often each operator is.
     """
     # Generated kernels are named by all that they fuse, those of attention and products by options.
     known = [
@@ -225,7 +231,7 @@ def launched(
     for form in ON_DEVICE:
         if not (form.beside.search(names) and form.needed.isdisjoint(called)):
             continue
-        if any(one.isdisjoint(called) for one in form.along):
+        if form.counts is not None and not form.counts(called):
             continue
         rows = [row for row in known if form.kernels.search(row.full_name)]
         taken = {row.full_name for row in rows}

@@ -16,11 +16,13 @@ __all__ = [
     "ONE_ELEMENT",
     "Small",
     "backward_passes",
+    "cells_one_by_one",
     "of_one_row",
     "recurrent_ms",
     "selected",
     "singles",
     "small_operators",
+    "titled",
 ]
 
 #: Operators, and milliseconds for each in all, from which and up to which they are many small ones.
@@ -101,6 +103,8 @@ class Small(NamedTuple):
     sizing: int = 0
     #: Results that are read, where they are many among others.
     read: int = 0
+    #: Cells of recurrent modules that are called one by one, where these are the story of it.
+    cells: int = 0
 
     def reading_ms(self) -> float:
         """How long reading them takes, with what brings each: reckoned by the operators' number."""
@@ -114,6 +118,7 @@ def small_operators(
     *,
     passes: int = 0,
     recurrent_ms: float | None = None,
+    cells: int = 0,
 ) -> Small | None:
     """Return what the operators of a trace cost by being called; None where they are not small.
 
@@ -155,7 +160,7 @@ def small_operators(
     # A loop that selects reads what it has selected, an optimizer its counters.
     others = sizing or (whole.optimizer_ms or 0.0) >= MAX_OPTIMIZING * whole.ms
     some = read if read >= MIN_CALLS and MAX_TO_READ * read >= calls and not others else 0
-    return Small(calls, whole.ms / calls, reads, recurrent, left, much, sizing, some)
+    return Small(calls, whole.ms / calls, reads, recurrent, left, much, sizing, some, cells)
 
 
 def _reads(read: int, called: dict[str, int], calls: int) -> bool:
@@ -170,6 +175,41 @@ def recurrent_ms(rows: Iterable[Seen[Operator]], *, trained: bool) -> float:
     """Return how long recurrent modules take; to train them takes twice as long again."""
     ms = sum(row.ms for row in rows if str(row.record) in RECURRENT)
     return ms * (WITH_BACKWARD if trained else 1.0)
+
+
+#: Cells of recurrent modules; how many are a sequence, and their share of the trace, but for the
+#: optimizer.
+CELLS = frozenset(
+    {"aten::lstm_cell", "aten::gru_cell", "aten::rnn_tanh_cell", "aten::rnn_relu_cell"}
+)
+MIN_CELLS = 50
+MIN_IN_CELLS = 0.35
+
+
+def cells_one_by_one(whole: Window, rows: Iterable[Seen[Operator]], *, trained: bool) -> int:
+    """Return how many cells of recurrent modules are called, where they are most of a trace."""
+    mine = [row for row in rows if str(row.record) in CELLS]
+    ms = sum(row.ms for row in mine) * (WITH_BACKWARD if trained else 1.0)
+    cells = sum(row.count for row in mine)
+    least = MIN_IN_CELLS * (whole.ms - (whole.optimizer_ms or 0.0))
+    return cells if cells >= MIN_CELLS and ms >= least else 0
+
+
+def titled(small: Small, *, passes: int, stacked: int) -> str:
+    """Return what the operators are there for, as far as it is known, in one line."""
+    if passes:
+        return f"{passes} backward passes run in each step, one after the other"
+    if small.sizing and not small.reads:
+        return f"a loop selects rows by what they hold, {small.sizing:,} times, to do little"
+    if small.recurrent:
+        return f"a recurrent module takes its steps one by one, in {small.calls:,} operators"
+    if small.reads:
+        return f"single elements of tensors are read {small.reads:,} times, an operator each"
+    if stacked:
+        return f"{stacked:,} results are read one by one, among {small.calls:,} small operators"
+    if small.cells:
+        return f"{small.cells:,} cells of a recurrent module are called one by one"
+    return f"{small.calls:,} operators do little: calling them is what costs"
 
 
 def _slow(own: list[Seen[SelfTime]], called: dict[str, int]) -> float:

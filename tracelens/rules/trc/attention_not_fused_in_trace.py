@@ -24,6 +24,8 @@ MIN_SHARE = 0.05
 #: Fewer are a softmax between two layers, not attention.
 MIN_TIMES = 4
 _MODULE = "MultiheadAttention"
+#: ... and from which on, on the CPU, it comes before what takes more.
+MIN_WARNING = 0.15
 #: The operator that takes the parts of attention one by one, and that of torch's own module in
 #: inference, which nothing is gained by replacing.
 _APART = "aten::_scaled_dot_product_attention_math"
@@ -65,7 +67,7 @@ class AttentionNotFusedInTrace(Rule):
 
     ## When it is harmless
     Below 5 % of the time in which the GPU computes (of the trace, on the CPU), or fewer than four times
-    in the trace, the rule keeps quiet.
+    in the trace, the rule keeps quiet. On the CPU it is a warning from 15 % on, and information below.
 
     ## What to do
     ``scaled_dot_product_attention``; for masks and biases that it does not take, ``flex_attention``.
@@ -187,6 +189,7 @@ class AttentionNotFusedInTrace(Rule):
             message=f"{row.count:,} calls of `scaled_dot_product_attention` run no fused kernel, "
             f"but a product, a softmax and a product: {length(row.ms)}, without the backward pass."
             f"{why}",
+            severity=Severity.WARNING if share >= MIN_WARNING else Severity.INFO,
             confidence=Confidence.HIGH,
             count=row.count,
             evidence=[row.quote(f"{row.count:,} calls, {length(row.ms)} in all")],
@@ -218,6 +221,7 @@ class AttentionNotFusedInTrace(Rule):
                 f"go through memory each time.{_over(each)}{line.told}"
             ),
             where=line.where,
+            severity=Severity.INFO if found.on_host and share < MIN_WARNING else None,
             confidence=Confidence.MEDIUM,
             count=found.n,
             evidence=[

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
@@ -39,8 +39,8 @@ AROUND = frozenset({"slow_conv3d", "thnn_conv2d"})
 #: Convolutions of oneDNN.
 ONEDNN = frozenset({"mkldnn_convolution", "_convolution_pointwise", "_convolution_pointwise_"})
 _NONE = (
-    "None runs in oneDNN: each is one small image, or 1 x 1 in one thread, or this torch was built "
-    "without oneDNN, or it is switched off."
+    "None runs in oneDNN: each is of one small input, or 1 x 1 in one thread, or this torch was "
+    "built without oneDNN, or it is switched off."
 )
 MIN_SHARE = 0.05
 #: Milliseconds from which on a convolution of the fallback would be faster in oneDNN: measured.
@@ -62,6 +62,8 @@ class SlowPath(FindingData):
     #: None where no trace has the times: then the sizes decide.
     ms: float | None = None
     of_ms: float | None = None
+    #: What is convolved, as far as it is known: images, signals of one dimension, or inputs.
+    inputs: str = "inputs"
 
 
 def _is_long(data: SlowPath) -> bool:
@@ -118,8 +120,10 @@ class ConvolutionOnSlowPath(Rule):
         ),
         Remedy(
             id="batch",
-            text="Compute several images at a time: a batch of two is enough, but for 1 x 1 "
-            "kernels, which need two threads.",
+            text=lambda data: (
+                f"Where several {data.inputs} are at hand, compute them at a time: a batch of two "
+                "is enough, but for 1 x 1 kernels, which need two threads."
+            ),
             when="convolutions long enough, or many enough, to matter",
             applies=lambda data: _is_long(data) or _is_many(data),
             basis="untestable",
@@ -161,7 +165,7 @@ class ConvolutionOnSlowPath(Rule):
             whole = window.record.ms - (window.record.compile_ms or 0.0)
             ms = sum(row.ms for row in slow)
             if whole > 0 and ms >= MIN_SHARE * whole:
-                yield self._finding(slow, fast, ms, whole)
+                yield self._finding(slow, fast, (ms, whole), _inputs(of_it))
 
     def _untold(self, untold: Table[UntoldConvolution]) -> Iterator[Finding]:
         """Yield a finding where convolutions of generated code leave no line of oneDNN's."""
@@ -192,15 +196,18 @@ class ConvolutionOnSlowPath(Rule):
             data=data,
         )
 
-    def _finding(self, slow: list[Seen[Operator]], fast: int, ms: float, whole: float) -> Finding:
+    def _finding(
+        self, slow: list[Seen[Operator]], fast: int, times: tuple[float, float], inputs: str
+    ) -> Finding:
+        ms, whole = times
         count = sum(row.count for row in slow)
         others = f"{fast} others run in oneDNN." if fast else _NONE
         small = ms < LONG_MS * count
-        data = SlowPath(slow=count, fast=fast, ms=ms, of_ms=whole)
+        data = SlowPath(slow=count, fast=fast, ms=ms, of_ms=whole, inputs=inputs)
         many = small and _is_many(data)
         judged = " For such short ones the fallback is the faster way." if small else ""
         if many:
-            judged += " So many, of one image each, take less time as batches."
+            judged += f" So many, of one of the {inputs} each, take less time as batches."
         return self.finding(
             *sorted(str(row.record) for row in slow),
             title=f"{count} convolutions run in ATen's fallback: {percent(ms / whole)} of the time",
@@ -233,6 +240,21 @@ class ConvolutionOnSlowPath(Rule):
 
 def _is_many(data: SlowPath) -> bool:
     return (data.ms or 0.0) >= MIN_MANY * (data.of_ms or 0.0) > 0 and data.slow >= MANY
+
+
+#: Operators that programs call -> what they convolve.
+_CALLED = (
+    (frozenset({"conv1d", "conv_transpose1d"}), "signals"),
+    (frozenset({"conv2d", "conv_transpose2d"}), "images"),
+    (frozenset({"conv3d", "conv_transpose3d"}), "volumes"),
+)
+
+
+def _inputs(operators: Iterable[Seen[Operator]]) -> str:
+    """Return what is convolved, where all convolutions that are called are of one kind."""
+    called = {row.record.op for row in operators}
+    kinds = [what for names, what in _CALLED if names & called]
+    return kinds[0] if len(kinds) == 1 else "inputs"
 
 
 def _severity(*, small: bool, saved: float) -> Severity:

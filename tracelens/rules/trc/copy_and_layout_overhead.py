@@ -17,7 +17,14 @@ from tracelens.logs.chrome_trace import (
 from tracelens.report import Confidence, Cost, EvidenceLine, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
-from tracelens.rules.trc._copied import COPY, biases, converted, largest, made_contiguous
+from tracelens.rules.trc._copied import (
+    COPY,
+    biases,
+    converted,
+    copied_deeply,
+    largest,
+    made_contiguous,
+)
 from tracelens.rules.trc._lines import holding
 from tracelens.rules.trc._moved import REMEDIES, Moved, before_convolutions, casting
 from tracelens.rules.trc._parallel import REDUCER
@@ -158,6 +165,10 @@ class CopyAndLayoutOverhead(Rule):
                     most=largest(shapes, ms),
                     unfolds="aten::im2col" in called,
                     line=holding(frames, source, window.record.ms, ms),
+                    deep=copied_deeply(
+                        *(frames.within(source), called, ms),
+                        stacks=window.record.python_calls > 0,
+                    ),
                 )
 
     def follows(self, finding: Finding) -> Iterable[Story]:
@@ -210,6 +221,7 @@ class CopyAndLayoutOverhead(Rule):
         most: str = "",
         unfolds: bool = False,
         line: Seen[PythonFunction] | None = None,
+        deep: float = 0.0,
     ) -> Iterator[Finding]:
         ms = sum(row.ms for row in rows)
         if not whole or ms < max(MIN_MS, MIN_SHARE * whole):
@@ -231,9 +243,11 @@ class CopyAndLayoutOverhead(Rule):
             unfolds=unfolds,
             joined_ms=sum(row.ms for row in rows if row.name == JOINING or JOINS in row.name),
             cast_ms=cast,
+            deep_ms=deep,
         )
         what = "conversions between types" if casting(data) else "copies"
         what = "changes of layout" if mostly else what
+        what = "copies, as `copy.deepcopy` makes them," if deep else what
         where = (
             f" They may go to the GPU ({unseen}), of which nothing was recorded." if unseen else ""
         )

@@ -18,6 +18,7 @@ from tracelens.rules.trc._forms import (
     Costly,
     Form,
     is_long_filter,
+    is_slow_half,
     one_hot_products,
 )
 from tracelens.rules.trc._lines import Line, holding, launching, told
@@ -48,6 +49,10 @@ _SHAPED = {
     "whole-numbers": (
         "multiplying matrices of whole numbers",
         "Libraries of the CPU multiply floats: whole numbers take torch's own loop.",
+    ),
+    "halves": (
+        "multiplying in 16 bits, which is slow here,",
+        "Less than 10 GFLOP/s: the CPU has no instructions for them, or they are not used.",
     ),
     "one-hot": (
         "multiplying with one-hot matrices",
@@ -129,7 +134,7 @@ class CostlyForm(Rule):
             took = computing(timelines, view.source)
             if took < MIN_ON_DEVICE_MS:
                 continue
-            asked = {str(row.record) for row in operators.within(view.source)}
+            asked = {str(row.record): row.count for row in operators.within(view.source)}
             places = [row.record for row in lines.within(view.source)]
             for each in launched([row.record for row in shown], ran, asked, took):
                 amd = _of_amd(headers, view.source)
@@ -146,7 +151,7 @@ class CostlyForm(Rule):
             trained = [row for row in nodes.within(source) if not row.record.evaluated]
             called = [*operators.within(source), *trained]
             names = [str(row.record) for row in called]
-            known = set(names)
+            known, times = set(names), {str(row.record): row.count for row in called}
             alone = {row.record.name: row.record for row in own.within(source)}
             for form in FORMS:
                 named = set(filter(form.names.fullmatch, known))
@@ -155,6 +160,7 @@ class CostlyForm(Rule):
                 ms = sum(part.ms for part in parts)
                 moot = bool(form.evaluates and trained) or not form.moot.isdisjoint(known)
                 moot = moot or bool(form.needs and form.needs.isdisjoint(known))
+                moot = moot or (form.counts is not None and not form.counts(times))
                 if ms >= least and not moot:
                     line = holding(frames, source, whole.ms, ms)
                     yield self._finding(run, form, parts, line)
@@ -165,6 +171,7 @@ class CostlyForm(Rule):
                 ("long-filter", [row for row in mine if is_long_filter(row.record)]),
                 ("whole-numbers", [row for row in mine if _of_whole_numbers(row.record)]),
                 ("one-hot", [row for row in mine if row.record in hot]),
+                ("halves", [row for row in mine if is_slow_half(row.record)]),
             ):
                 if sum(row.record.ms for row in shaped) >= least:
                     yield self._shaped(run, id_, shaped)

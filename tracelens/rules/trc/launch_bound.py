@@ -38,11 +38,13 @@ from tracelens.rules.trc._small import (
     MIN_READING,
     ONE_ELEMENT,
     Small,
+    cells_one_by_one,
     of_one_row,
     recurrent_ms,
     selected,
     singles,
     small_operators,
+    titled,
 )
 from tracelens.traces.measured import (
     DeviceBusy,
@@ -209,6 +211,7 @@ class LaunchBound(Rule):
             {str(row.record): row.count for row in rows},
             passes=passes,
             recurrent_ms=recurrent_ms(rows, trained=trained),
+            cells=cells_one_by_one(whole, rows, trained=trained),
         )
         if small is None:
             return
@@ -251,21 +254,9 @@ class LaunchBound(Rule):
             passes=passes,
             recurrent=small.recurrent,
             loading=loading,
+            cells=small.cells,
         )
         reads = small.reads > 0 or stacked > 0
-        title = f"{small.calls:,} operators do little: calling them is what costs"
-        if stacked:
-            title = (
-                f"{stacked:,} results are read one by one, among {small.calls:,} small operators"
-            )
-        if passes:
-            title = f"{passes} backward passes run in each step, one after the other"
-        elif small.sizing and not small.reads:
-            title = f"a loop selects rows by what they hold, {small.sizing:,} times, to do little"
-        elif small.recurrent:
-            title = f"a recurrent module takes its steps one by one, in {small.calls:,} operators"
-        elif small.reads:
-            title = f"single elements of tensors are read {small.reads:,} times, an operator each"
         where = f" {told(line, whole.ms)}." if line is not None else ""
         where += f" {one[0]:,} convolutions of each step are of one image." if data.singles else ""
         where += f" {data.selected:,} select one row or element." if data.selected else ""
@@ -273,12 +264,12 @@ class LaunchBound(Rule):
         rows = sorted(rows, key=lambda row: (reads and str(row.record) != ONE_ELEMENT, -row.ms))
         return self.finding(
             "operators",
-            title=title,
+            title=titled(small, passes=passes, stacked=stacked),
             message=(
-                f"The trace of {length(whole.ms)} holds {small.calls:,} operators. Without what "
-                f"longer ones and optimizers take and the profiler can have added, "
-                f"{length(small.left_ms)} are the price of calling them from "
-                f"Python, however little they compute.{where}"
+                f"The trace of {length(whole.ms)} holds {small.calls:,} operators, with those that "
+                f"others call. Without what longer ones and optimizers take and the profiler can "
+                f"have added, {length(small.left_ms)} are the price of calling them from Python, "
+                f"however little they compute.{where}"
             ),
             where=where_of(str(line.record)) if line is not None else None,
             severity=Severity.INFO,

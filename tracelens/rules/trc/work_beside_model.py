@@ -7,17 +7,19 @@ from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.logs.chrome_trace import BackwardNode, OptimizerCall, PythonFunction
+from tracelens.logs.chrome_trace import BackwardNode, Operator, OptimizerCall, PythonFunction
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
+from tracelens.rules.trc._forward import Forward, forward_alone
 from tracelens.traces.form_rows import LaunchedIn
 from tracelens.traces.host_work import Work, work_of
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.own_frames import mine
 from tracelens.traces.rows import BetweenOperators, Timeline
 from tracelens.traces.runs import COMPILING, Run, runs
+from tracelens.traces.span_rows import Recomputed
 from tracelens.traces.views import COMPUTING, beside, computing, on_each, stories, where_of
 from tracelens.words import length, percent, plural
 
@@ -27,6 +29,10 @@ __all__ = ["WorkBesideModel"]
 MIN_SHARE = 0.2
 MAX_SHARE = 0.95
 MIN_MS = 5.0
+#: ... that forward passes without a backward pass take.
+MIN_FORWARD = 0.1
+#: ... and how many for each backward pass are no second one of the same batch.
+MANY_PASSES = 3.0
 #: Calls for each step from which on they are of single samples.
 SINGLE = 8
 #: Share of the function in which no operator runs from which on it is TRC024's.
@@ -59,6 +65,8 @@ class Beside(FindingData):
     single: bool
     #: Whether it computes the model to see how good it is.
     validates: bool = False
+    #: Forward passes for each backward pass, where only that is known of them.
+    passes: float = 0.0
 
 
 class WorkBesideModel(Rule):
@@ -75,7 +83,8 @@ class WorkBesideModel(Rule):
         {"ph": "X", "cat": "python_function", "name": "train.py(31): log_histograms", "ts": 150.0, "dur": 7000.0, "pid": 1, "tid": 1}
 
     ## When it is harmless
-    Where it is what the program is for, or happens in few steps. The name of the function tells what
+    Where it is what the program is for, or happens in few steps: a rollout, a teacher of the same
+    kind, or validation runs the model without a backward pass, too. The name of the function tells what
     it does. Below a fifth of the trace it is not named; functions that compute without operators are
     TRC024's, and the ``DataLoader`` is TRC013's. Recordings with stacks are looked at: of programs
     on the CPU and, for validation in the steps of training, of those on a GPU.
@@ -98,11 +107,21 @@ class WorkBesideModel(Rule):
     Data = Beside
     remedies = (
         Remedy(
+            id="first-pass",
+            text="Where they compute what the pass before the backward pass has computed, for "
+            "metrics say, take its outputs.",
+            code="correct = (outputs.detach().argmax(1) == y).sum()",
+            when="the model is trained on the CPU, and runs more often than its backward pass",
+            applies=lambda data: 0 < data.passes < MANY_PASSES,
+            basis="untestable",
+            proof="it depends on the program",
+        ),
+        Remedy(
             id="validate-rarely",
             text="Validate after an epoch, or every N steps; and on part of the data in between.",
             code="if step % 1000 == 0: validate()",
-            when="the model is validated in the steps of training",
-            applies=lambda data: data.validates,
+            when="the model is, or may be, validated in the steps of training",
+            applies=lambda data: data.validates or data.passes > 0,
             basis="untestable",
             proof="it depends on the program",
         ),
@@ -158,10 +177,13 @@ class WorkBesideModel(Rule):
         inside: Table[LaunchedIn],
         timelines: Table[Timeline],
         optimizers: Table[OptimizerCall],
+        operators: Table[Operator],
+        again: Table[Recomputed],
     ) -> Iterator[Finding]:
         """Yield one finding per trace of the CPU, for the function with most of the time.
 
-        And for validation in the steps of training on a GPU.
+        One for forward passes without a backward pass, and for validation in the steps of training
+        on a GPU.
         """
         for run in runs(windows, steps):
             whole, source = run.window.record, run.window.first.input
@@ -179,6 +201,10 @@ class WorkBesideModel(Rule):
             compiles = (whole.compile_ms or 0.0) > COMPILING * whole.ms
             if run.on_device or whole.launches or whole.unread or compiles:
                 continue
+            if not len(again.within(source)):
+                forward = forward_alone(operators.within(source), nodes.within(source))
+                if forward is not None and forward.ms >= max(MIN_MS, MIN_FORWARD * whole.ms):
+                    yield self._forward(whole.ms, forward)
             least = max(MIN_MS, MIN_SHARE * whole.ms)
             rows = [
                 row
@@ -197,6 +223,33 @@ class WorkBesideModel(Rule):
     def causes(self, finding: Finding) -> Iterable[Story]:
         """What its function does without operators is part of it."""
         return stories([beside(finding)], finding)
+
+    def _forward(self, whole: float, forward: Forward) -> Finding:
+        ms, row = min(whole, forward.ms), forward.longest
+        data = Beside(
+            function="",
+            work=Work.OWN,
+            ms=ms,
+            of_ms=whole,
+            calls=row.count,
+            single=False,
+            passes=round(forward.passes, 3),
+        )
+        return self.finding(
+            "forward",
+            title=f"the model runs forward {forward.passes:.3g} times for each backward pass",
+            message=(
+                f"Every kind of operator that the backward pass tells of is called about "
+                f"{forward.passes:.3g} times as often as its node there. Forward passes that no "
+                f"backward pass follows take about {length(ms)} of {length(whole)}."
+            ),
+            confidence=Confidence.MEDIUM,
+            count=row.count,
+            evidence=[row.quote(f"{plural(row.count, 'call')}, {length(row.ms)} in all")],
+            cost=Cost(ms=ms, share=ms / whole, basis="estimated", of="the trace"),
+            advice=self.advise(data),
+            data=data,
+        )
 
     def _validates(
         self,
