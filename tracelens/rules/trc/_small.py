@@ -197,19 +197,23 @@ def cells_one_by_one(whole: Window, rows: Iterable[Seen[Operator]], *, trained: 
 
 def titled(small: Small, *, passes: int, stacked: int) -> str:
     """Return what the operators are there for, as far as it is known, in one line."""
-    if passes:
-        return f"{passes} backward passes run in each step, one after the other"
-    if small.sizing and not small.reads:
-        return f"a loop selects rows by what they hold, {small.sizing:,} times, to do little"
-    if small.recurrent:
-        return f"a recurrent module takes its steps one by one, in {small.calls:,} operators"
-    if small.reads:
-        return f"single elements of tensors are read {small.reads:,} times, an operator each"
-    if stacked:
-        return f"{stacked:,} results are read one by one, among {small.calls:,} small operators"
-    if small.cells:
-        return f"{small.cells:,} cells of a recurrent module are called one by one"
-    return f"{small.calls:,} operators do little: calling them is what costs"
+    calls = f"{small.calls:,}"
+    known = (
+        (passes, f"{passes} backward passes run in each step, one after the other"),
+        (
+            small.sizing and not small.reads,
+            f"a loop selects rows by what they hold, {small.sizing:,} times, to do little",
+        ),
+        (small.recurrent, f"a recurrent module takes its steps one by one, in {calls} operators"),
+        (
+            small.reads,
+            f"single elements of tensors are read {small.reads:,} times, an operator each",
+        ),
+        (stacked, f"{stacked:,} results are read one by one, among {calls} small operators"),
+        (small.cells, f"{small.cells:,} cells of a recurrent module are called one by one"),
+    )
+    other = f"{calls} operators do little: calling them is what costs"
+    return next((title for holds, title in known if holds), other)
 
 
 def _slow(own: list[Seen[SelfTime]], called: dict[str, int]) -> float:
