@@ -804,3 +804,25 @@ def test_a_loop_over_values_is_called_outside_where_another_function_calls_it(
     found = broken(tmp_path, reason, *frames)
     assert ("function-outside" in {one.id for one in found.advice}) == is_advised
     assert ("in-python" in {one.id for one in found.advice}) != is_advised
+
+
+def test_modules_that_torch_leaves_out_of_a_stack_are_named_by_the_guards() -> None:
+    """`forward` of the model calls that of `self.head`, and the stack has the inner one alone."""
+    folder = next((Path(__file__).parents[2] / "fixtures" / "rules").glob("GBR002-*"))
+    log = folder / "fires-library-inner.log"
+    first = next(f for f in analyze(str(log)).shown if f.code == "GBR002").advice[0]
+    assert first.id == "compile-inner"
+    assert "`self.trunk`" in first.text
+    assert "It is reached through `self.head`." in first.text
+
+
+def test_a_class_that_no_guard_names_is_not_taken_for_the_one_that_breaks(tmp_path: Path) -> None:
+    """The class of the inner `self` is another than those that the compiled module holds."""
+    folder = next((Path(__file__).parents[2] / "fixtures" / "rules").glob("GBR002-*"))
+    text = (folder / "fires-library-inner.log").read_text()
+    head, own, inner = text.partition("[1/0] [__guards] GUARDS:")
+    assert own
+    log = tmp_path / "run.log"
+    log.write_text(head + own + inner.replace("oddlib.Head", "oddlib.Neck"))
+    first = next(f for f in analyze(str(log)).shown if f.code == "GBR002").advice[0]
+    assert first.id == "not-named"

@@ -30,6 +30,8 @@ _LARGE = re.compile(r"torch\.nn\.modules\.(?:container|transformer|rnn|activatio
 CROWDED = 3
 #: More modules of one function than that are not remembered: no advice names so many.
 MOST = 64
+#: The same, of modules of all depths.
+DEEPER = 1_000
 #: Folders of a path, the innermost ones, by which a file may be named.
 DEEP = 40
 
@@ -53,11 +55,22 @@ def look_beside(
     if not led and not own:
         return
     called, below = trees.derived(_called), breaks.derived(_below)
+    compiled = trees.derived(_compiled)
+    merged = {id(site): _merged(site, compiled) for site in own}
+    broken = {*below, *(name for one in merged.values() if one for name in one.led)}
     for site in own:
+        if one := merged[id(site)]:
+            site.led = one.led
+            site.beside = tuple(
+                child
+                for child, kind in one.beside.items()
+                if child not in broken and not _is_small(kind)
+            )
+            continue
         site.parts = tuple(
             child.removeprefix("self.")
-            for child, kind in _of_top(site, trees.derived(_compiled)).items()
-            if child not in below and not _is_small(kind)
+            for child, kind in _of_top(site, compiled).items()
+            if child not in broken and not _is_small(kind)
         )
     for site in led:
         name, frame = site.via[0]
@@ -69,7 +82,7 @@ def look_beside(
         mates = {
             child: kind
             for child, kind in near.items()
-            if child not in below and child not in way and _holder(child, below) is None
+            if child not in broken and child not in way and _holder(child, broken) is None
         }
         site.beside = tuple(child for child, kind in mates.items() if not _is_small(kind))
         crowded = len(below.get(name, ())) >= CROWDED or not mates
@@ -103,21 +116,54 @@ class _Compiled(NamedTuple):
     lines: dict[tuple[str, str, int], set[str]]
     #: What each class calls, by its file, its function and its name.
     calls: dict[tuple[str, str, str], Children]
+    #: The modules of all depths that each frame's guards name.
+    held: dict[tuple[str, str, str], Children]
+    #: What each class calls in its functions of a name, in whichever file.
+    wholes: dict[tuple[str, str], Children]
 
 
 def _compiled(trees: Table[GuardTree]) -> _Compiled:
-    found = _Compiled({}, {}, {})
+    found = _Compiled({}, {}, {}, {}, {})
     for row in trees:
         own = (_SELF.match(guard.expression) for guard in row.record.guards)
         if not (kind := next((match[1] for match in own if match), "")):
             continue
+        inside = dict(filter(None, map(_child, row.record.guards)))
         for place in row.places:
             found.kinds.setdefault(_frame(place), set()).add(kind)
+            _add(found.held.setdefault(_frame(place), {}), inside, DEEPER)
         for (path, function), (lines, children) in _of_tree(row.record).items():
             _add(found.calls.setdefault((path, function, kind), {}), children)
+            _add(found.wholes.setdefault((kind, function), {}), children)
             for line in lines:
                 found.lines.setdefault((path, function, line), set()).add(kind)
     return found
+
+
+class _Way(NamedTuple):
+    """What leads to a line, and what is called beside it."""
+
+    led: tuple[str, ...]
+    beside: Children
+
+
+def _merged(site: BreakSite, compiled: _Compiled) -> _Way | None:
+    """Return the way to a line whose record leaves out the module that holds it; None without one.
+
+    Torch 2.13 merges functions of one name that follow each other in a stack. The module that holds
+    the line is compiled next, by itself, and breaks there again: its guards name its class, and the
+    guards of what calls it name the modules of that class.
+    """
+    frames = list(dict.fromkeys(_frame(place) for place, _ in site.events))
+    outer, inner = (compiled.kinds.get(frame, set()) for frame in (frames[0], frames[-1]))
+    if site.top is None or len(outer) != 1 or len(inner) != 1 or outer == inner:
+        return None
+    kind = next(iter(outer))
+    way = [name for name, of in compiled.held[frames[0]].items() if of in inner]
+    called = compiled.wholes.get((kind, site.top.function), {})
+    led = [child for child in called if any(f"{one}.".startswith(f"{child}.") for one in way)]
+    beside = {child: of for child, of in called.items() if child not in led}
+    return _Way(tuple(led), beside) if led else None
 
 
 def _of_top(site: BreakSite, compiled: _Compiled) -> Children:
@@ -151,9 +197,9 @@ def _ends(file: str) -> Iterator[str]:
     return ("/".join(parts[start:]) for start in range(max(0, len(parts) - DEEP), len(parts)))
 
 
-def _add(children: Children, more: Children) -> None:
+def _add(children: Children, more: Children, most: int = MOST) -> None:
     for child, kind in more.items():
-        if len(children) >= MOST:
+        if len(children) >= most:
             break
         children.setdefault(child, kind)
 

@@ -59,6 +59,8 @@ class BreakSite(msgspec.Struct):
     unresumed: bool = False
     #: The modules that are called beside the one that leads here, such as ``self.encoder``.
     beside: tuple[str, ...] = ()
+    #: The modules that lead there, where the stack leaves them out and the guards name them.
+    led: tuple[str, ...] = ()
     #: Whether the log holds guards, which name such modules.
     guarded: bool = True
     #: There are none, or single layers alone and several functions that break below that module.

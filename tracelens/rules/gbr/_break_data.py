@@ -108,7 +108,7 @@ def break_data(site: BreakSite, name: str = "") -> BreakData:
         old_call=old_call(site),
         package=user_code.package(line.file),
         caller=_line(caller),
-        via=tuple(name for name, _ in via),
+        via=tuple(name for name, _ in via) or site.led,
         via_line=Line(file=via[0][1].file, line=via[0][1].line, function=via[0][1].function)
         if via
         else None,
