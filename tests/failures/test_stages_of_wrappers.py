@@ -61,3 +61,16 @@ def test_a_function_of_a_library_is_left_out_from_outside() -> None:
     assert remark.endswith("fast/attention.py:7")
     lambda_ = failed("/venv/lib/python3.11/site-packages/fast/attention.py", "<lambda>")
     assert disabled(lambda_) == "@torch.compiler.disable"
+
+
+@pytest.mark.parametrize(
+    ("innermost", "told"),
+    [
+        ("/v/torch/_dynamo/backends/debugging.py", "runtime"),  # calls the graph that it was given
+        ("/v/torch/_functorch/_aot_autograd/subclass_codegen.py:codegen(runtime)", "runtime"),
+        ("/v/torch/_functorch/_aot_autograd/subclass_codegen.py", "aot"),
+        ("/v/torch/_dynamo/symbolic_convert.py", "dynamo"),
+    ],
+)
+def test_a_backend_that_runs_a_graph_does_not_trace(innermost: str, told: str) -> None:
+    assert stage("", ["/v/torch/_dynamo/eval_frame.py", innermost]) == told

@@ -81,7 +81,13 @@ _OF_PATH: tuple[tuple[re.Pattern[str], Stage], ...] = (
     (re.compile(r"/triton/(?!ops)"), "triton"),
     (re.compile(r"/torch_tensorrt/dynamo/"), "backend"),
     (re.compile(r"select_algorithm|autotune_process"), "autotune"),
-    (re.compile(rf"torchinductor_|/_inductor/runtime/|/runtime_wrappers|{_HASHED}"), "runtime"),
+    (
+        re.compile(
+            r"torchinductor_|/_inductor/runtime/|/runtime_wrappers|/subclass_codegen\.py:"
+            rf"|/_dynamo/backends/debugging|{_HASHED}"
+        ),
+        "runtime",
+    ),
     (re.compile(r"/_inductor/(?:cpp_builder|cpu_vec_isa)"), "toolchain"),
     (re.compile(r"/(?:_|torch)inductor/"), "inductor"),
     (re.compile(r"/_functorch/"), "aot"),

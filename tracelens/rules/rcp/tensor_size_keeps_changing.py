@@ -48,6 +48,17 @@ MAX_QUOTED = 5
 MAX_VALUES = 8
 
 
+def _padded(data: RecompileData) -> str:
+    """Say what to pad; a library's function may be called with what no input has the size of."""
+    if not data.is_of_library:
+        return "Pad the input to a few sizes: each of them is compiled once."
+    return (
+        "Where that is the size of an input of yours, pad it to a few sizes: each of them is "
+        "compiled once. Where it is that of a parameter, as in an optimizer's state, there is "
+        "nothing to pad: each shape is compiled once, up to the limit."
+    )
+
+
 class TensorSizeKeepsChanging(RecompileRule):
     """A function is compiled again for every new size of one dimension of a tensor.
 
@@ -134,7 +145,7 @@ class TensorSizeKeepsChanging(RecompileRule):
         ),
         Remedy(
             "pad",
-            "Pad the input to a few sizes: each of them is compiled once.",
+            _padded,
             basis="tested",
             proof="tests/advice/RCP002/pad.py",
         ),
