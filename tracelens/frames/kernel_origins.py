@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from heapq import nsmallest
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -42,10 +43,14 @@ class _Time(NamedTuple):
     ms: float
 
 
+#: A kernel of a module, and what it took, where that is known.
+_Listed = tuple[Place, Seen[OutputModule], KernelDef, _Time | None]
+
+
 def tables(evidence: Evidence) -> dict[str, list[dict[str, Any]]]:
     """Return ``kernel_origins``; nothing without generated code."""
-    rows = sorted(_rows(evidence), key=lambda row: (-(row["ms"] or 0.0), row["kernel"]))
-    return {"kernel_origins": rows[:MAX_ROWS]} if rows else {}
+    rows = list(_rows(evidence))
+    return {"kernel_origins": rows} if rows else {}
 
 
 def _rows(evidence: Evidence) -> Iterator[dict[str, Any]]:
@@ -58,24 +63,47 @@ def _rows(evidence: Evidence) -> Iterator[dict[str, Any]]:
     for place, seen in modules:
         for name in seen.record.kernels:
             others[name].add(place.compilation)
-    for place, seen in modules:
-        frame = codes.get(place.compilation)
-        called = _called(seen.record)
-        for kernel in seen.record.kernels.values():
-            yield {
-                "kernel": kernel.kernel,
-                "frame": place.frame or None,
-                "function": frame.function if frame else None,
-                "where": _where(frame),
-                "graph": seen.record.graph or None,
-                "language": kernel.language,
-                **_time(timed(place, kernel)),
-                **_origin(seen, kernel, called[kernel.kernel], lines, followed.of(place, kernel)),
-                "file": _file(files.get(place.compilation, []), place),
-                "input": place.input,
-                "line": place.line_of(kernel.at),
-                "others": len(others[kernel.kernel]) - 1,
-            }
+    called: dict[int, defaultdict[str, list[Origin]]] = {}
+    origins: dict[tuple[int, str], dict[str, Any]] = {}  # of a module, wherever it was seen
+    for place, seen, kernel, time in _listed(modules, timed):
+        frame, key = codes.get(place.compilation), (id(seen), kernel.kernel)
+        said = followed.of(place, kernel)
+        if said or (origin := origins.get(key)) is None:
+            if id(seen) not in called:
+                called[id(seen)] = _called(seen.record)
+            comments = called[id(seen)][kernel.kernel]
+            origin = _origin(seen, kernel, comments, lines, said)
+            if not said:
+                origins[key] = origin
+        yield {
+            "kernel": kernel.kernel,
+            "frame": place.frame or None,
+            "function": frame.function if frame else None,
+            "where": _where(frame),
+            "graph": seen.record.graph or None,
+            "language": kernel.language,
+            **_time(time),
+            **origin,
+            "file": _file(files.get(place.compilation, []), place),
+            "input": place.input,
+            "line": place.line_of(kernel.at),
+            "others": len(others[kernel.kernel]) - 1,
+        }
+
+
+def _listed(modules: _Modules, timed: Callable[[Place, KernelDef], _Time | None]) -> list[_Listed]:
+    """Return the kernels that are listed, in order: only for these the lines are looked up."""
+    found: Iterator[_Listed] = (
+        (place, seen, kernel, timed(place, kernel))
+        for place, seen in modules
+        for kernel in seen.record.kernels.values()
+    )
+    return nsmallest(MAX_ROWS, found, key=_rank)
+
+
+def _rank(one: _Listed) -> tuple[float, str]:
+    _, _, kernel, time = one
+    return (-round(time.ms, 6) if time else 0.0, kernel.kernel)
 
 
 def _timed(
