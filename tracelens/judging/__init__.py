@@ -92,9 +92,11 @@ def judge(
     pieces: list[Callable[[], Any]] = [
         *(partial(judging.answer, known, facts, asked) for known, facts in every),
         lambda: [*_said(evidence)],
-        partial(_frames, held, evidence),
+        partial(_frames, held, evidence, large=size >= LARGE),
     ]
     *answers, said, compiled = _done(pieces, jobs if size >= MIN_SHARED else 1)
+    if size >= LARGE:
+        remembered.forget()
     for (known, facts), answer in zip(every, answers, strict=True):
         verdict, found = _unless_ignored(known, ignore, *answer)
         if found and facts.code not in asked:  # by a copy of this process
@@ -178,8 +180,10 @@ def _run(
     )
 
 
-def _frames(held: Held, evidence: Evidence) -> Mapping[str, Any]:
-    """Return the summary of what was compiled."""
+def _frames(held: Held, evidence: Evidence, *, large: bool) -> Mapping[str, Any]:
+    """Return the summary of what was compiled; the rules have been asked by then."""
+    if large:
+        remembered.forget()
     if not held.may_fill(manifest.current().frames) and not evidence.ticks:
         return {}
     from tracelens import frames  # noqa: PLC0415 -- joined from most log kinds

@@ -15,6 +15,7 @@ from tracelens import grammars
 from tracelens.instances import made
 from tracelens.logs import Record
 from tracelens.logs._generated import fill
+from tracelens.remembered import forgets
 
 __all__ = ["Block", "Header", "Loop", "Nest", "Region", "Strip", "nest_of", "regions", "strips"]
 
@@ -118,6 +119,9 @@ def nest_of(source: str) -> Nest | None:
     """Return the loops of a C++ source; None where it is cut or of another form."""
     found = _walked(source)
     return fill("nest", source, Nest) if found is None else found
+
+
+forgets(nest_of.cache_clear)
 
 
 class _Open:

@@ -14,6 +14,7 @@ from tracelens.instances import alike
 from tracelens.logs import HeadedLog, Record
 from tracelens.logs._stack import StackFrame
 from tracelens.logs._text import Sizes
+from tracelens.remembered import forgets
 
 __all__ = [
     "FxGraph",
@@ -221,6 +222,10 @@ def _line(line: str) -> tuple[Any, ...] | None:
         return tuple(grammars.load(GraphCode.name, __name__).parse(f"\n{line}", "body"))
     except grammars.Unreadable:
         return None
+
+
+forgets(_placed.cache_clear)
+forgets(_line.cache_clear)
 
 
 class GraphFragment(Record):
