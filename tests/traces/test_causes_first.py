@@ -8,6 +8,7 @@ import pytest
 
 import tracelens
 from tests.traces.test_bounds import found
+from tests.traces.test_first_line import elementwise
 from tests.traces.test_idle import call, ran
 from tests.traces.writing import Json, op, span, text
 from tracelens.rules.trc.single_tensor_optimizer import SingleTensorOptimizer
@@ -108,3 +109,36 @@ def test_copies_with_which_products_begin_are_the_products(
         at += 100.0
     events += [op("aten::_to_copy", at, 42.0), op("aten::copy_", at + 1, 40.0)]
     assert ("TRC014" in found(tmp_path, events)) is told
+
+
+UPDATES = ("lerp_scalar", "addcmul_cuda", "sqrt", "addcdiv_cuda")
+OTHERS = ("lerp_scalar", "addcmul_cuda", "sqrt", "tanh")
+
+
+@pytest.mark.parametrize(("works", "is_part"), [(UPDATES, True), (OTHERS, False)])
+def test_kernels_that_update_single_parameters_are_part_of_the_optimizer(
+    works: tuple[str, ...], is_part: bool, tmp_path: Path
+) -> None:
+    events: list[Json] = []
+    for step in range(3):
+        start = 40_000 * step
+        events.append(span("user_annotation", f"ProfilerStep#{step}", start, 40_000))
+        events.append(span("user_annotation", "Optimizer.step#Adam.step", start + 8_000, 32_000))
+        for n in range(800):
+            at, number = start + 50 * n, 10_000 * step + n
+            events.append(op("aten::mul_", at, 30))
+            events.append(call("cudaLaunchKernel", at + 10, 5, number))
+            kernel = ran(elementwise(works[n % 4]), at + 20, 6, number)
+            kernel["args"]["grid"] = [1024 + n // 4, 1, 1]
+            events.append(kernel)
+    path = tmp_path / "trace.json"
+    events.sort(key=lambda event: float(event["ts"]))
+    path.write_bytes(text(events))
+    told = {one.code: one for one in tracelens.analyze(str(path)).findings}
+    assert (told["TRC010"].explained_by == told["TRC012"].id) is is_part
+
+
+def test_what_masks_and_scales_scores_is_part_of_unfused_attention() -> None:
+    folder = next((Path(__file__).parents[2] / "fixtures" / "rules").glob("TRC025-*"))
+    told = {one.code: one for one in tracelens.analyze(str(folder / "fires-softmax.json")).findings}
+    assert told["TRC010"].explained_by == told["TRC025"].id

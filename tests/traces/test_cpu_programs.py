@@ -266,7 +266,7 @@ def test_a_line_waits_for_a_thread_where_most_of_its_time_is_a_wait(
             start += 11_000.0
     events.append(op("aten::mm", start, 1_000.0))
     finding = found(tmp_path, events, with_stack=1)["TRC024"]
-    assert "Longest in a call of `acquire`" in finding.message
+    assert "most is in a call of `acquire`" in finding.message
     assert ("It waits there for another thread" in finding.message) is told
     assert ([each.id for each in finding.advice] == ["lock"]) is told
 

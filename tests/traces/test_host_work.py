@@ -141,7 +141,7 @@ def test_a_function_written_in_c_is_named(tmp_path: Path, builtin: str, told: st
         events.append(span("python_function", builtin, start + 5.0, 9_900.0))
         events.append(op("aten::mm", start + 10_000.0, 5_000.0))
     finding = found(tmp_path, events, with_stack=1)["TRC024"]
-    assert f"Longest in a call of {told}" in finding.message
+    assert f"most is in a call of {told}" in finding.message
 
 
 @pytest.mark.parametrize(("cause", "told"), [("gpu", False), ("plain", True)])

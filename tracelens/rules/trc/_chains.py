@@ -38,6 +38,8 @@ class Chains(FindingData):
     penalty: bool = False
     #: Softmax and logarithm over many classes: two kernels, or one.
     loss: str = ""
+    #: What nearly all of it is part of: ``scores`` of attention, ``updates`` of an optimizer.
+    part_of: str = ""
 
 
 REMEDIES = (

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.chrome_trace import ModuleCall, Operator
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.rules.trc._lines import Line, launching
 from tracelens.traces.device_rows import with_log
 from tracelens.traces.measured import Window
 from tracelens.traces.rows import AttentionTime, KernelTime, Timeline
 from tracelens.traces.sites import LaunchedAt
-from tracelens.traces.views import COMPUTING, computing, devices
+from tracelens.traces.views import COMPUTING, computing, devices, stories
 from tracelens.words import few, length, percent
 
 __all__ = ["AttentionNotFusedInTrace"]
@@ -134,6 +135,10 @@ class AttentionNotFusedInTrace(Rule):
             proof="https://huggingface.co/docs/transformers/attention_interface",
         ),
     )
+
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """What masks and scales the scores runs in kernels of its own."""
+        return stories(["scores"], finding)
 
     def check(
         self,

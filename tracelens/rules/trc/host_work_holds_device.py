@@ -218,7 +218,9 @@ class HostWorkHoldsDevice(Rule):
             else ""
         )
         if inner.called:
-            there = f" Longest in a call of `{inner.called}`: {length(min(inner.ms, ms))}."
+            there = (
+                f" In pauses of {length(min(inner.ms, ms))}, most is in a call of `{inner.called}`."
+            )
         elif most is not None:
             place = f"{most.record.file}, line {most.record.line}"
             there = f" `{most.record.function}`, {place}, takes {length(most.ms)} in "

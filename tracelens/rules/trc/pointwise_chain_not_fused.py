@@ -48,6 +48,11 @@ MAX_NAMED = 8
 MAX_BEHIND = 2
 #: How differences are squared and added up.
 _DISTANCES = {("sub", "pow", "sum"), ("sub", "mul", "sum")}
+#: What ends an optimizer's update of one tensor, and the scores of unfused attention; and the share
+#: of such sequences from which on they are told as part of that.
+_UPDATES = re.compile("addcdiv")
+_SOFTMAX = re.compile("softmax", re.IGNORECASE)
+ALL_BUT = 0.9
 #: What draws random numbers, and its share of a trace of the CPU from which on Inductor's own
 #: generator costs more than fusing saves; and that of dropout from which on nothing is saved.
 _DRAWN = re.compile("aten::(?:normal|uniform|random|exponential)_")
@@ -195,8 +200,15 @@ class PointwiseChainNotFused(Rule):
             return None
         kernels = sum(row.record.n * len(row.record.kernels) for row in rows)
         ms = sum(row.record.sum_ms for row in rows)
+        scores = sum(row.record.rest_ms for row in rows if _SOFTMAX.search(row.record.kernels[-1]))
         data = Chains(
-            kernels=kernels, sequences=times, ms=ms, rest_ms=saved, of_ms=busy, frozen=frozen
+            kernels=kernels,
+            sequences=times,
+            ms=ms,
+            rest_ms=saved,
+            of_ms=busy,
+            frozen=frozen,
+            part_of="scores" if scores >= ALL_BUT * saved else "",
         )
         what, of = ("operators", "the trace") if on_cpu else ("kernels", COMPUTING)
         told = "; ".join(
@@ -269,6 +281,11 @@ class PointwiseChainNotFused(Rule):
         """Copies among them are fused, too."""
         return stories(["unfused"], finding)
 
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """Updates of one parameter at a time, and attention that is computed unfused."""
+        part_of = finding.data.get("part_of", "")
+        return stories([str(part_of)], finding) if part_of else ()
+
     def _finding(
         self,
         rows: list[Seen[Chain]],
@@ -294,6 +311,7 @@ class PointwiseChainNotFused(Rule):
             for row in rows[:MAX_TOLD]
         )
         squared = sum(row.record.ms for row in rows if row.record.kernels in _DISTANCES)
+        updates = sum(row.record.ms for row in rows if _UPDATES.search(row.record.kernels[-1]))
         data = Chains(
             kernels=kernels,
             sequences=times,
@@ -302,6 +320,7 @@ class PointwiseChainNotFused(Rule):
             of_ms=busy,
             distances=on_cpu and squared >= ms / 2,
             draws=drawn >= MIN_DRAWN,
+            part_of="updates" if updates >= ALL_BUT * ms else "",
             penalty=penalty,
             drops=(took or {}).get(_DROPPED, 0.0) >= MIN_DROPPED,
         )

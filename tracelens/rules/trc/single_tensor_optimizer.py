@@ -143,9 +143,9 @@ class SingleTensorOptimizer(Rule):
                 yield self._finding(run, Table(rows), single / n, _idle_share(times))
 
     def causes(self, finding: Finding) -> Iterable[Story]:
-        """A device that waits for its launches, where it is most of the time."""
+        """Its kernels, and a device that waits for them, where it is most of the time."""
         keeps = finding.cost is not None and _keeps_waiting(Single.model_validate(finding.data))
-        return stories(["optimizer"], finding) if keeps else ()
+        return stories(["updates", *(["optimizer"] if keeps else ())], finding)
 
     def _finding(
         self, run: Run, calls: Table[OptimizerCall], single: float, idle: float
