@@ -102,7 +102,7 @@ def test_what_a_gpu_does_is_no_share_of_the_trace(*, on_host: bool, told: bool) 
     window = Table([seen(Window.model_construct(start_ms=0.0, ms=10.0))])
     rows = Table([seen(AttentionTime(n=9, ms=5.0, softmax_ms=1.0, on_host=on_host))])
     none: Table[Any] = Table([])
-    others = {"timelines": none, "kernels": none, "modules": none, "operators": none}
+    others = {"timelines": none, "kernels": none, "modules": none, "operators": none, "lines": none}
     found = list(AttentionNotFused().check(window, attention=rows, **others))
     assert bool(found) is told
 
