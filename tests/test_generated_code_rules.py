@@ -43,7 +43,7 @@ def only(folder: str, name: str) -> Finding:
         ("IND012-device-copy-in-graph", "fires-mask-on-cpu", Severity.WARNING),
         ("IND012-device-copy-in-graph", "fires-one-small-tensor", Severity.INFO),
         ("IND017-attention-not-fused", "quiet-x-transformers", Severity.NONE),
-        ("IND017-attention-not-fused", "fires-short-sequence", Severity.INFO),
+        ("IND017-attention-not-fused", "quiet-short-sequence", Severity.NONE),
         ("IND017-attention-not-fused", "quiet-capped-scores", Severity.NONE),
         ("IND017-attention-not-fused", "fires-dropout", Severity.INFO),
         ("IND017-attention-not-fused", "fires-three-dimensions", Severity.WARNING),

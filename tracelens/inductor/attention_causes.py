@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from enum import Enum
 
+from collections.abc import Sequence
+
 from tracelens.inductor.attention import Unfused
+from tracelens.inductor.graphs import SMALL_PART, is_little, part_of_call, traffic
 from tracelens.report import Severity
+from tracelens.words import size
 
 __all__ = [
     "FUSED",
@@ -16,6 +20,7 @@ __all__ = [
     "folded",
     "keys_of",
     "reason",
+    "scores_of",
     "severity",
     "why",
 ]
@@ -27,6 +32,11 @@ SHORT_MASKED = 128
 #: Keys from which it was measured to be faster in training on a CPU, its backward included:
 #: float32, and shorter types, whose products are fast by themselves.
 TRAINED, TRAINED_SHORT = 256, 1024
+#: Bytes of all scores of a graph on a CPU, below which the fused kernel saved less than 0.1 ms in a
+#: call, and below which it was no faster as often as it was (one core, float32, 32 and 64 per head).
+FEW_BYTES, SOME_BYTES = 128 << 10, 512 << 10
+#: Scores are written and read, and so are the weights that are made of them.
+PASSES = 4
 #: (batch, heads, length, size): what every fused kernel takes.
 FUSED = 4
 
@@ -74,15 +84,30 @@ def folded(found: Unfused) -> int | None:
     return None if dropped or found.dimensions == FUSED else found.dimensions
 
 
-def severity(cause: Cause, found: Unfused) -> Severity:
-    """Judge by the cause and the length."""
-    if cause is Cause.DROPOUT:
+def severity(cause: Cause, group: Sequence[Unfused], call_ms: float = 0.0) -> Severity:
+    """Judge by the cause, the length, and what all of them move of what a call does."""
+    found = group[0]
+    if cause in {Cause.DROPOUT, Cause.DECOMPOSED, Cause.SHARED} or keys_of(found) <= SHORT:
         return Severity.INFO
-    if cause in {Cause.DECOMPOSED, Cause.SHARED} or keys_of(found) <= SHORT:
-        return Severity.INFO
-    if is_masked_and_short(found):
+    if is_masked_and_short(found) or is_small_part(group, call_ms):
         return Severity.INFO
     return Severity.WARNING
+
+
+def is_small_part(group: Sequence[Unfused], call_ms: float = 0.0) -> bool:
+    """Whether the scores are few, or a small part of what the graph moves, or of its time."""
+    count = scores_of(group)
+    if not count or group[0].kernel.device != "cpu":
+        return False
+    module = group[0].seen.record
+    part = part_of_call(PASSES * count, call_ms) if call_ms else PASSES * count / traffic(module)
+    return count < SOME_BYTES or part < SMALL_PART
+
+
+def scores_of(group: Sequence[Unfused]) -> int:
+    """Return the bytes of all scores; 0 where some are not known."""
+    sizes = [one.scores.bytes or 0 for one in group]
+    return sum(sizes) if all(sizes) else 0
 
 
 def keys_of(found: Unfused) -> float:
@@ -143,8 +168,11 @@ def _why(cause: Cause, found: Unfused) -> str:
     return "Weights are dropped at random, for which there is no fused CPU kernel."
 
 
-def reason(cause: Cause, found: Unfused, *, fused: bool) -> str | None:
+def reason(
+    cause: Cause, group: Sequence[Unfused], call_ms: float = 0.0, *, fused: bool
+) -> str | None:
     """Return why there is nothing to do; ``fused``: the log has a fused kernel, too."""
+    found = group[0]
     if cause is Cause.CAPPED and found.kernel.device == "cpu":
         return "on a CPU, flex_attention is no faster than this, and does not train"
     if cause is Cause.WRITTEN_OUT and is_bias_trained(found):
@@ -159,6 +187,18 @@ def reason(cause: Cause, found: Unfused, *, fused: bool) -> str | None:
         )
     if cause is Cause.DROPOUT and fused:
         return "the same log has the fused kernel where nothing is dropped"
+    return _few(group, call_ms)
+
+
+def _few(group: Sequence[Unfused], call_ms: float) -> str | None:
+    """Return why so few scores are not worth a word on a CPU."""
+    found, count = group[0], scores_of(group)
+    if not count or found.kernel.device != "cpu":
+        return None
+    if count < FEW_BYTES:
+        return f"scores of {size(count)} stay in a cache: fused, a call was less than 0.1 ms faster"
+    if is_little(PASSES * count, found.seen.record, call_ms):
+        return "the scores are a small part of what the graph moves"
     return None
 
 

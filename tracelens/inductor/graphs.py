@@ -12,7 +12,16 @@ if TYPE_CHECKING:
     from tracelens.logs.chrome_trace import CompiledRegion
     from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 
-__all__ = ["call_ms", "heaviest", "is_arm", "is_little", "is_training", "library_ms", "traffic"]
+__all__ = [
+    "call_ms",
+    "heaviest",
+    "is_arm",
+    "is_little",
+    "is_training",
+    "library_ms",
+    "part_of_call",
+    "traffic",
+]
 
 #: Bytes per call of a graph that stay in the nearest cache.
 FEW = 8 << 10
@@ -68,9 +77,14 @@ def is_little(count: int, module: OutputModule, call_ms: float = 0.0) -> bool:
         module: The code of the graph.
         call_ms: How long a call takes, where a trace or oneDNN has it.
     """
-    if count < BYTES_PER_MS * NOISE * call_ms:
+    if call_ms and part_of_call(count, call_ms) < NOISE:
         return True
     return count < FEW or (count < SOME and count < SMALL_PART * traffic(module))
+
+
+def part_of_call(count: int, call_ms: float) -> float:
+    """Return the part of a call of so many milliseconds that moving ``count`` bytes takes."""
+    return count / BYTES_PER_MS / call_ms
 
 
 def call_ms(regions: Table[CompiledRegion]) -> float:

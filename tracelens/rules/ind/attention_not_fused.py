@@ -23,7 +23,7 @@ from tracelens.inductor.attention_causes import (
 from tracelens.inductor.attention_chain import plain_attention
 from tracelens.inductor.attention_options import in_library, option
 from tracelens.inductor.epilogues import quote
-from tracelens.inductor.graphs import heaviest
+from tracelens.inductor.graphs import call_ms, heaviest, library_ms
 from tracelens.inductor.origins import Lines
 from tracelens.logs.output_code import OutputModule
 from tracelens.remedies import Remedy
@@ -32,7 +32,9 @@ from tracelens.rules import Rule
 from tracelens.words import plural, size
 
 if TYPE_CHECKING:
+    from tracelens.logs.chrome_trace import CompiledRegion
     from tracelens.logs.graph_code import FxGraph
+    from tracelens.logs.onednn_verbose import PrimitiveExec
     from tracelens.logs.warnings import TorchWarning
 
 __all__ = ["AttentionNotFused"]
@@ -80,7 +82,9 @@ class AttentionNotFused(Rule):
     On a CPU in training with dropout on the attention weights: no fused CPU kernel does that, and
     the same model runs fused in evaluation. That is a note where no fused kernel is in the log, and
     is folded where one is. Where the weights are needed for something else, too, a fused kernel
-    would not return them; with up to 32 keys per query it may be slower: notes, both. With a mask
+    would not return them; with up to 32 keys per query it may be slower: notes, both. So are, on a
+    CPU, scores of less than 512 KiB in a call, or that are less than 2 % of what the graph moves, or
+    of its time; below 128 KiB they are folded: a fused call was less than 0.1 ms faster. With a mask
     and up to 128 keys on a CPU, as in windows of an image, it took as long: a note as well.
     In training on a CPU the fused kernel, with its backward, was measured to be slower with fewer
     than 256 keys per query in float32, and than 1,024 in bfloat16: a note, since it saves memory.
@@ -307,6 +311,8 @@ class AttentionNotFused(Rule):
         *,
         graphs: Table[FxGraph],
         warnings: Table[TorchWarning],
+        execs: Table[PrimitiveExec],
+        regions: Table[CompiledRegion],
     ) -> Iterator[Finding]:
         """Yield one finding per cause."""
         fused = any(True for row in modules for _ in fused_calls(row.record))
@@ -319,7 +325,9 @@ class AttentionNotFused(Rule):
         skipped = [w.quote() for w in warnings if "flash-attention" in w.record.text]
         for (cause, _), group in groups.items():
             found = heaviest(group, lambda one: id(one.seen), lambda one: one.scores.bytes or 0)
-            yield self._finding(cause, found, lines, skipped, fused=fused)
+            ms = max(call_ms(regions), library_ms(execs, found[0].seen))
+            harmless = reason(cause, found, ms, fused=fused)
+            yield self._finding(cause, found, lines, skipped, harmless, severity(cause, found, ms))
 
     def _finding(
         self,
@@ -327,8 +335,8 @@ class AttentionNotFused(Rule):
         found: list[Unfused],
         lines: Lines,
         skipped: list[EvidenceLine],
-        *,
-        fused: bool,
+        harmless: str | None,
+        judged: Severity,
     ) -> Finding:
         first = found[0]
         frame = user_code.best(lines.of(first.seen, first.first.comment))
@@ -348,13 +356,12 @@ class AttentionNotFused(Rule):
             has_tensor_scale=first.has_tensor_scale,
             by_module=by_module(first),
         )
-        harmless = reason(cause, first, fused=fused)
         return self.finding(
             cause.value,
             *(f"{dimensions}-d" for dimensions in [folded(first)] if dimensions),
             title=f"{calls} computed unfused (scores materialized)",
             message=f"{_told(first, named=frame is None)} {why(cause, first)}",
-            severity=severity(cause, first),
+            severity=judged,
             harmless=harmless,
             confidence=(
                 Confidence.MEDIUM
