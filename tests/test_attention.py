@@ -72,8 +72,9 @@ extern "C" void kernel(const float* in_ptr0, float* out_ptr0)
 def module(
     *lines: str, inputs: str = "arg0_1, arg1_1", keys: int | str = 64, graph: str = ""
 ) -> Seen[OutputModule]:
+    row = f"64*{keys}" if isinstance(keys, str) else 64 * keys
     allocations = [
-        f"    buf{n} = empty_strided_cpu((8, 64, {keys}), ({f'64*{keys}' if isinstance(keys, str) else 64 * keys}, {keys}, 1), torch.float32)"
+        f"    buf{n} = empty_strided_cpu((8, 64, {keys}), ({row}, {keys}, 1), torch.float32)"
         for n in range(6)
     ]
     body = [f"    {line}" for line in lines]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
 from collections.abc import Sequence
+from enum import Enum
 
 from tracelens.inductor.attention import Unfused
 from tracelens.inductor.graphs import SMALL_PART, is_little, part_of_call, traffic
@@ -32,8 +31,8 @@ SHORT_MASKED = 128
 #: Keys from which it was measured to be faster in training on a CPU, its backward included:
 #: float32, and shorter types, whose products are fast by themselves.
 TRAINED, TRAINED_SHORT = 256, 1024
-#: Bytes of all scores of a graph on a CPU, below which the fused kernel saved less than 0.1 ms in a
-#: call, and below which it was no faster as often as it was (one core, float32, 32 and 64 per head).
+#: Bytes of all scores of a graph on a CPU, below which the fused kernel saved less than 0.1 ms in
+#: a call, and below which it was not always faster (one core, float32, 32 and 64 per head).
 FEW_BYTES, SOME_BYTES = 128 << 10, 512 << 10
 #: Scores are written and read, and so are the weights that are made of them.
 PASSES = 4

@@ -83,9 +83,9 @@ class AttentionNotFused(Rule):
     the same model runs fused in evaluation. That is a note where no fused kernel is in the log, and
     is folded where one is. Where the weights are needed for something else, too, a fused kernel
     would not return them; with up to 32 keys per query it may be slower: notes, both. So are, on a
-    CPU, scores of less than 512 KiB in a call, or that are less than 2 % of what the graph moves, or
-    of its time; below 128 KiB they are folded: a fused call was less than 0.1 ms faster. With a mask
-    and up to 128 keys on a CPU, as in windows of an image, it took as long: a note as well.
+    CPU, scores of less than 512 KiB in a call, or that are less than 2 % of what the graph moves,
+    or of its time; below 128 KiB they are folded: a fused call was less than 0.1 ms faster. With a
+    mask and up to 128 keys on a CPU, as in windows of an image, it took as long: a note as well.
     In training on a CPU the fused kernel, with its backward, was measured to be slower with fewer
     than 256 keys per query in float32, and than 1,024 in bfloat16: a note, since it saves memory.
     Nor has one a gradient for what is added to the scores: a bias that is computed from the
@@ -327,7 +327,8 @@ class AttentionNotFused(Rule):
             found = heaviest(group, lambda one: id(one.seen), lambda one: one.scores.bytes or 0)
             ms = max(call_ms(regions), library_ms(execs, found[0].seen))
             harmless = reason(cause, found, ms, fused=fused)
-            yield self._finding(cause, found, lines, skipped, harmless, severity(cause, found, ms))
+            judged = harmless, severity(cause, found, ms)
+            yield self._finding(cause, found, lines, skipped, judged)
 
     def _finding(
         self,
@@ -335,10 +336,10 @@ class AttentionNotFused(Rule):
         found: list[Unfused],
         lines: Lines,
         skipped: list[EvidenceLine],
-        harmless: str | None,
-        judged: Severity,
+        judged: tuple[str | None, Severity],
     ) -> Finding:
         first = found[0]
+        harmless, grave = judged
         frame = user_code.best(lines.of(first.seen, first.first.comment))
         calls = plural(len(found), "attention call")
         keys = keys_of(first)
@@ -361,7 +362,7 @@ class AttentionNotFused(Rule):
             *(f"{dimensions}-d" for dimensions in [folded(first)] if dimensions),
             title=f"{calls} computed unfused (scores materialized)",
             message=f"{_told(first, named=frame is None)} {why(cause, first)}",
-            severity=judged,
+            severity=grave,
             harmless=harmless,
             confidence=(
                 Confidence.MEDIUM
