@@ -9,6 +9,7 @@ import pytest
 
 from tracelens import analyze
 from tracelens.dynamo.blocks import Blocks, repeated
+from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.guards import GuardTree
 from tracelens.report import Finding
 from tracelens.source import read
@@ -75,7 +76,7 @@ def found(log: Path) -> Blocks:
                 for n in range(3)
                 for name in (at("nodes", str(n), "args"), at("nodes", str(n), "args", str(n), "v"))
             ],
-            Blocks(1, ".nodes"),
+            Blocks(),
         ),
         # What a compiled function calls has a name of the program's.
         (
@@ -83,7 +84,18 @@ def found(log: Path) -> Blocks:
             Blocks(3, ".layers", "net"),
         ),
         # Other parts in each: they are not alike.
-        ([at("net", str(n), f"part{n}") for n in range(3)], Blocks(1, ".net")),
+        ([at("net", str(n), f"part{n}") for n in range(3)], Blocks()),
+        # Three of a model that holds more: what is not in them would stay eager.
+        (
+            [at("net", "layers", str(n), "ff") for n in range(3)]
+            + [at("net", f"stage{n}", "conv") for n in range(4)],
+            Blocks(),
+        ),
+        (
+            [at("net", "layers", str(n), "ff") for n in range(3)]
+            + [at("net", f"stage{n}", "conv") for n in range(3)],
+            Blocks(3, ".net.layers"),
+        ),
     ],
 )
 def test_what_repeats(modules: list[str], blocks: Blocks, tmp_path: Path) -> None:
@@ -124,7 +136,7 @@ def checked(module: str, size: str) -> str:
     [
         (["8, 8, 3, 3"] * 4, Blocks(4, ".net")),
         (["8, 3, 3, 3", "8, 8, 3, 3", "8, 8, 3, 3", "16, 8, 3, 3"], Blocks(2, ".net")),
-        (["8, 3, 3, 3", "16, 8, 3, 3", "32, 16, 3, 3"], Blocks(1, ".net")),
+        (["8, 3, 3, 3", "16, 8, 3, 3", "32, 16, 3, 3"], Blocks()),
     ],
 )
 def test_blocks_of_other_widths_are_not_alike(
@@ -135,3 +147,33 @@ def test_blocks_of_other_widths_are_not_alike(
     lines = [checked(name, size) for name, size in zip(modules, sizes, strict=True)]
     log.write_text(tree(*modules) + "".join(f"{PREFIX}{line}\n" for line in lines))
     assert found(log) == blocks
+
+
+@pytest.mark.parametrize(
+    ("widths", "blocks"),
+    [([8, 8, 8], Blocks(3, ".my_net.stages")), ([8, 16, 32], Blocks())],
+)
+def test_graphs_tell_widths_that_no_guard_checks(
+    widths: list[int], blocks: Blocks, tmp_path: Path
+) -> None:
+    names = [at("my_net", "stages", str(n), "conv") for n in range(len(widths))]
+    given = ", ".join(
+        f"L_self_modules_my_net_modules_stages_modules_{n}_modules_conv_parameters_weight_: "
+        f'"f32[{width}, 3, 3, 3][27, 9, 3, 1]cpu"'
+        for n, width in enumerate(widths)
+    )
+    at_graph = f"{PREFIX.replace('guards.py:4483', 'output_graph.py:2835')}"
+    graph = at_graph.replace("__guards", "__graph_code")
+    lines = [
+        "TRACED GRAPH",
+        " ===== __compiled_fn_1 =====",
+        " /home/ana/torch/fx/_lazy_graph_module.py class GraphModule(torch.nn.Module):",
+        f"    def forward(self, {given}):",
+        "        return ()",
+        "        ",
+    ]
+    log = tmp_path / "run.log"
+    log.write_text("".join(f"{graph}{line}\n" for line in lines) + tree(*names))
+    evidence, _ = read([str(log)])
+    assert len(evidence.table(FxGraph)) == 1
+    assert repeated(evidence.table(GuardTree), evidence.table(FxGraph)) == blocks

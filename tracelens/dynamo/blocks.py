@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from tracelens.evidence import Table
+from tracelens.evidence import Seen, Table
 
 if TYPE_CHECKING:
+    from tracelens.logs.graph_code import FxGraph
     from tracelens.logs.guards import GuardTree
 
 __all__ = ["Blocks", "repeated"]
@@ -22,6 +24,9 @@ _ROOT = re.compile(r"[GL]\['([A-Za-z_]\w{0,80})'\]\._modules")
 #: What a tensor is checked for: where it is, and its size.
 _SIZE = re.compile(r"check_tensor\(([^,]{1,600}), .{1,400}?size=\[([\d, ]{0,80})\]")
 _NAME = re.compile(r"\._modules\['([^']{1,80})'\]")
+#: How an input of a graph is called after where it is: all but letters and digits is one ``_``.
+_MANGLED = re.compile(r"[^A-Za-z0-9]+")
+_INPUT = re.compile(r"_modules_(\d{1,6})_(?=modules_[A-Za-z])")
 
 
 class Blocks(NamedTuple):
@@ -34,17 +39,19 @@ class Blocks(NamedTuple):
     root: str = ""
 
 
-def repeated(trees: Table[GuardTree]) -> Blocks:
-    """Return the longest list of modules that are alike.
+def repeated(trees: Table[GuardTree], graphs: Table[FxGraph] | None = None) -> Blocks:
+    """Return the longest list of modules that are alike and make up most of the model.
 
     Plain layers are nothing that is worth to be compiled by itself, and neither are containers,
     which are not called: only modules whose parts have names count. Alike are those that hold the
-    same parts at every depth, with the same parameters in the same sizes, as far as they are
-    checked: a wrapper of any layer has a part of one name, the nodes of an expression have other
-    operands, and stages of a network differ in their widths.
+    same parts at every depth, with the same parameters in the same sizes, as far as guards check
+    them or graphs list them: a wrapper of any layer has a part of one name, the nodes of an
+    expression have other operands, and stages of a network differ in their widths. What is compiled
+    block by block leaves the rest eager: a list that holds little of the model is none.
     """
     found: defaultdict[str, defaultdict[str, set[str]]]
     found = defaultdict(lambda: defaultdict(set))
+    sources: set[str] = set()
     for row in trees:
         for guard in row.record.guards:
             if guard.is_manager:
@@ -53,15 +60,55 @@ def repeated(trees: Table[GuardTree]) -> Blocks:
                 source = checked[1]
             else:
                 continue
-            for part in _PART.finditer(source) if "._modules" in source else ():
+            if "._modules" not in source:
+                continue
+            sources.add(source)
+            for part in _PART.finditer(source):
                 own = found[source[: part.start()]][part[1]]
                 if within := _WITHIN.match(source, part.end(1) + 2):
                     size = checked[2] if checked and within.end() == len(source) else ""
                     own.add(within[0] + size)
     if not found:
         return Blocks()
-    most = {key: max(Counter(map(frozenset, own.values())).values()) for key, own in found.items()}
-    source, number = max(most.items(), key=lambda one: one[1])
+    _add_sizes(found, graphs or ())
+    most = {key: _alike(own) for key, own in found.items()}
+    held = _held(sources, most)
+    longest = [key for key, names in most.items() if 2 * held[key] >= len(sources) and names]
+    if not longest:
+        return Blocks()
+    source = max(longest, key=lambda key: len(most[key]))
     names = [f"[{name}]" if name.isdecimal() else f".{name}" for name in _NAME.findall(source)]
     root = _ROOT.match(source)
-    return Blocks(number, "".join(names), root[1] if root and root[1] != "self" else "")
+    name = root[1] if root and root[1] != "self" else ""
+    return Blocks(len(most[source]), "".join(names), name)
+
+
+def _add_sizes(
+    found: Mapping[str, Mapping[str, set[str]]], graphs: Iterable[Seen[FxGraph]]
+) -> None:
+    """Add the sizes of the parameters that graphs are given, which no guard checks."""
+    known = {_MANGLED.sub("_", source).strip("_"): own for source, own in found.items()}
+    for row in graphs:
+        for one in row.record.inputs if row.record.traced else ():
+            for part in _INPUT.finditer(one.input):
+                own = known.get(one.input[: part.start()], {}).get(part[1])
+                if own is not None:
+                    own.add(f"{one.input[part.end() :]} {getattr(one.type, 'shape', '')}")
+
+
+def _alike(own: Mapping[str, set[str]]) -> frozenset[str]:
+    """Return the names of the most modules that hold the same."""
+    alike: defaultdict[frozenset[str], list[str]] = defaultdict(list)
+    for name, parts in own.items():
+        alike[frozenset(parts)].append(name)
+    return frozenset(max(alike.values(), key=len, default=[]))
+
+
+def _held(sources: Iterable[str], most: Mapping[str, frozenset[str]]) -> Counter[str]:
+    """Count what each list's modules that are alike hold."""
+    held: Counter[str] = Counter()
+    for source in sources:
+        for part in _PART.finditer(source):
+            key = source[: part.start()]
+            held[key] += part[1] in most[key]
+    return held

@@ -55,6 +55,8 @@ class CompileSeconds(Joined):
     #: How many were compiled once more, and the seconds of these.
     again: int = 0
     again_seconds: float = 0.0
+    #: Of those, how many took a time that the log tells; not all do where it ends within one.
+    again_timed: int = 0
     #: Whether the log says which layer the seconds went to.
     layered: bool = True
     #: Seconds of the layers or phases, and of the functions that took longest, in words.
@@ -111,6 +113,7 @@ def _by_metrics(
             basis="measured",
             again=len(again),
             again_seconds=sum(again),
+            again_timed=len(again),
             parts=(*_parts(records), *_later(later[process])),
             longest=tuple(
                 f"{_label(record)} {length(1000 * seconds)}"
@@ -212,17 +215,19 @@ def _by_clocks(spans: Table[CompileSpan], frames: Table[Frame]) -> Iterator[Comp
         ]
         if any(frame is not None and _was_reset(frame) for _, frame in longest):
             continue
+        again = [spent for row, spent in ranked if not row.record.frame.endswith("/0")]
         yield CompileSeconds(
             seconds=sum(own),
             count=len(rows),
             basis="estimated",
-            again=sum(not row.record.frame.endswith("/0") for row in rows),
-            again_seconds=sum(
-                spent for row, spent in ranked if not row.record.frame.endswith("/0")
-            ),
+            again=len(again),
+            again_seconds=sum(again),
+            # The clocks of one record alone, of a log that ends there, tell no time.
+            again_timed=sum(spent > 0 for spent in again),
             longest=tuple(
                 f"{_named(row, frame)} {length(1000 * spent)}"
                 for (row, frame), (_, spent) in zip(longest, ranked[:MAX_NAMED], strict=False)
+                if spent > 0
             ),
             where=_first_own(
                 (frame.file, frame.line, frame.function) for _, frame in longest if frame

@@ -85,13 +85,13 @@ class ServingStartTime(Rule):
     remedies = (
         Remedy(
             "cache-volume",
-            "Keep the cache of compiled graphs from start to start: put it on a volume, or in the "
-            "image after one start.",
+            "Keep the cache of compiled graphs from start to start: it is `~/.cache/vllm`, or what "
+            "VLLM_CACHE_ROOT says. Put that directory on a volume, or in the image after one "
+            "start.",
             when="vLLM compiled something",
             applies=lambda data: (
                 data.server == "vllm" and (data.steps.get("inductor", 0.0) > 0 or not data.cached)
             ),
-            env="VLLM_CACHE_ROOT=/path/that/stays",
             basis="source",
             proof="https://docs.vllm.ai/en/latest/design/torch_compile.html",
         ),
@@ -139,7 +139,7 @@ class ServingStartTime(Rule):
             "Where torch compiles (--enable-torch-compile), keep its cache from start to start.",
             when="sglang captured for 10 s",
             applies=lambda data: data.server == "sglang" and data.steps.get("capture", 0.0) >= 10.0,
-            env="TORCHINDUCTOR_CACHE_DIR=/path/that/stays",
+            env='TORCHINDUCTOR_CACHE_DIR="$HOME/.cache/torchinductor"',
             basis="source",
             proof="docs.sglang.ai, torch.compile cache",
         ),

@@ -1,0 +1,106 @@
+"""What is said of compile time: of a log that ends within a compilation, and beside guards."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tracelens import analyze
+from tracelens.report import Finding, Report
+from tracelens.rules.cmp.compile_time_dominates import CompileTimeDominates
+from tracelens.rules.cmp.serving_start_time import ServingStartTime
+
+GUARDS = "torch/_dynamo/guards.py"
+
+
+def line(when: str, at: str, text: str, number: str = "0/0") -> str:
+    return f"V1120 12:{when}.000000 7 {GUARDS}:{at}] [{number}] {text}\n"
+
+
+def entry(start: str, end: str, number: str = "0/0", us: float = 100.0) -> str:
+    checks = [f"| +- LENGTH_CHECK: len(L['x{n}']) == 2" for n in range(int(us))]
+    parts = ["TREE_GUARD_MANAGER:", "+- RootGuardManager", *checks]
+    tree = "".join(line(end, "4483", f"[__guards] {part}", number) for part in parts)
+    begun = line(start, "4786", "[__guards] GUARDS:", number)
+    return begun + tree + line(end, "4519", f"[__guards] Guard eval latency = {us} us", number)
+
+
+def again(when: str, number: str = "0/1") -> str:
+    parts = [
+        "Recompiling function forward in /home/ana/proj/model.py:4",
+        "    triggered by the following guard failure(s):",
+        "    - 0/0: tensor 'x' size mismatch at index 0. expected 8, actual 9",
+    ]
+    return "".join(line(when, "5396", f"[__recompiles] {part}", number) for part in parts)
+
+
+def report(tmp_path: Path, text: str) -> Report:
+    log = tmp_path / "run.log"
+    log.write_text(text)
+    return analyze(str(log))
+
+
+def told(tmp_path: Path, text: str) -> Finding:
+    (finding,) = [one for one in report(tmp_path, text).findings if one.code == "CMP001"]
+    return finding
+
+
+def test_a_time_that_the_log_does_not_tell_is_not_zero(tmp_path: Path) -> None:
+    message = told(tmp_path, entry("00:00", "00:40") + again("00:41")).message
+    assert "1 of them is a recompile, whose time the log does not tell." in message
+    assert "0 ms" not in message
+
+
+def test_a_time_that_it_tells_is_said(tmp_path: Path) -> None:
+    twice = again("00:41") + entry("00:41", "00:51", "0/1")
+    message = told(tmp_path, entry("00:00", "00:40") + twice).message
+    assert "1 of them is a recompile and took 10 s" in message
+    ends = again("00:52", "0/2")
+    message = told(tmp_path, entry("00:00", "00:40") + twice + ends).message
+    assert "took 10 s, without 1 whose time the log does not tell" in message
+
+
+def test_guards_of_a_call_come_after_the_time_of_compiling(tmp_path: Path) -> None:
+    """A log of one call tells of 40 s of compiling, and of 2 ms of guards."""
+    text = entry("00:00", "00:40", us=2000.0) + again("00:41")
+    shown = [one.code for one in report(tmp_path, text).shown]
+    assert shown.index("CMP001") < shown.index("GRD001")
+
+
+def test_guards_are_first_where_compiling_took_little(tmp_path: Path) -> None:
+    text = entry("00:00", "00:04", us=2000.0) + again("00:05")
+    shown = [one.code for one in report(tmp_path, text).shown]
+    assert shown[0] == "GRD001"
+    assert "CMP001" not in shown
+
+
+def test_guards_that_take_long_in_every_call_are_first(tmp_path: Path) -> None:
+    text = entry("00:00", "00:40", us=5500.0) + again("00:41")
+    shown = [one.code for one in report(tmp_path, text).shown]
+    assert shown.index("GRD001") < shown.index("CMP001")
+
+
+@pytest.mark.parametrize("rule", [CompileTimeDominates, ServingStartTime])
+def test_the_directory_of_the_cache_can_be_written(rule: type, tmp_path: Path) -> None:
+    """What is printed is pasted before a command, by a user who may not write to ``/``."""
+    directories = [
+        remedy.env
+        for remedy in rule.remedies
+        if isinstance(remedy.env, str) and re.match(r"[A-Z_]+_(DIR|ROOT)=", remedy.env)
+    ]
+    assert directories
+    for env in directories:
+        name = env.partition("=")[0]
+        script = f'{env} sh -c \'mkdir -p "${name}" && cd "${name}" && pwd\''
+        ran = subprocess.run(
+            ["/bin/sh", "-c", script],
+            env={"HOME": str(tmp_path), "PATH": os.environ["PATH"]},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert ran.stdout.startswith(f"{tmp_path}/")
