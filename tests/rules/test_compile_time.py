@@ -11,6 +11,7 @@ import pytest
 
 from tracelens import analyze
 from tracelens.report import Finding, Report
+from tracelens.rules import Rule
 from tracelens.rules.cmp.compile_time_dominates import CompileTimeDominates
 from tracelens.rules.cmp.serving_start_time import ServingStartTime
 
@@ -85,7 +86,7 @@ def test_guards_that_take_long_in_every_call_are_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rule", [CompileTimeDominates, ServingStartTime])
-def test_the_directory_of_the_cache_can_be_written(rule: type, tmp_path: Path) -> None:
+def test_the_directory_of_the_cache_can_be_written(rule: type[Rule], tmp_path: Path) -> None:
     """What is printed is pasted before a command, by a user who may not write to ``/``."""
     directories = [
         remedy.env

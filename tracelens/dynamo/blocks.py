@@ -101,7 +101,8 @@ def _alike(own: Mapping[str, set[str]]) -> frozenset[str]:
     alike: defaultdict[frozenset[str], list[str]] = defaultdict(list)
     for name, parts in own.items():
         alike[frozenset(parts)].append(name)
-    return frozenset(max(alike.values(), key=len, default=[]))
+    most: list[str] = max(alike.values(), key=len, default=[])
+    return frozenset(most)
 
 
 def _held(sources: Iterable[str], most: Mapping[str, frozenset[str]]) -> Counter[str]:

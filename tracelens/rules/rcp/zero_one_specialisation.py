@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tracelens.dynamo.entry_guards import entry_of, is_token
 from tracelens.dynamo.recompile_history import Step
 from tracelens.dynamo.recompile_variants import subject_of
+from tracelens.dynamo.token_caches import is_of_token_cache
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
@@ -28,6 +29,8 @@ __all__ = ["ZeroOneSpecialisation"]
 MAX_NAMED = 4
 #: What held the size at 1: it is how many tokens a sequence grows by at a time.
 NEXT = "token"
+#: It is the length of a cache of keys and values, which a library makes and lets grow.
+CACHE = "cache"
 
 
 def _dimension(data: RecompileData) -> str:
@@ -68,6 +71,8 @@ class ZeroOneSpecialisation(RecompileRule):
     Drop a last batch of one, or pad a single row to two; or let the dimension be unbacked, which
     covers 0 and 1 too, where no operation must know the size.
 
+    The length of a key/value cache is its library's: nothing can be padded there.
+
     ## How a live run confirms it
     The same calls with a size of 2 instead of 1: the recompile is gone.
 
@@ -96,8 +101,8 @@ class ZeroOneSpecialisation(RecompileRule):
                 if data.dimension == 0
                 else "Pad: do not call with a batch or a length of 0 or 1."
             ),
-            when="a size that is not that of one token after its prompt",
-            applies=lambda data: data.held != NEXT,
+            when="a size that is neither that of one token after its prompt nor a cache's",
+            applies=lambda data: data.held not in {NEXT, CACHE},
             basis="tested",
             proof="tests/advice/RCP016/pad.py",
         ),
@@ -110,7 +115,7 @@ class ZeroOneSpecialisation(RecompileRule):
             ),
             when="an argument of the function, and no token after its prompt",
             applies=lambda data: (
-                data.is_variable and data.dimension is not None and data.held != NEXT
+                data.is_variable and data.dimension is not None and data.held not in {NEXT, CACHE}
             ),
             code=lambda data: (
                 None
@@ -126,6 +131,16 @@ class ZeroOneSpecialisation(RecompileRule):
             "Nothing, but to spare the first request the wait: generate a few tokens once before.",
             when="one token after its prompt",
             applies=lambda data: data.held == NEXT,
+            basis="untestable",
+            proof="there is nothing to change",
+        ),
+        Remedy(
+            "cache-grows",
+            "No change is named: the library makes this cache and lets it grow by the tokens of "
+            "each call. Generate a few tokens once before the first request, so that it does not "
+            "wait for these entries.",
+            when="the length of a cache of keys and values",
+            applies=lambda data: data.held == CACHE,
             basis="untestable",
             proof="there is nothing to change",
         ),
@@ -150,7 +165,9 @@ class ZeroOneSpecialisation(RecompileRule):
             token = not several and all(_is_token(step, trees) for _, step in group.steps)
             loud = bool(spent) and not group.is_hit and not token
             subjects = _subjects(group)
+            cache = all(is_of_token_cache(subject_of(step.check)[0]) for _, step in group.steps)
             named = ", ".join(f"dimension {axis} of `{name}`" for name, axis in subjects)
+            named += _GROWS if cache else ""
             yield tell(
                 self,
                 group,
@@ -164,10 +181,11 @@ class ZeroOneSpecialisation(RecompileRule):
                 f"apart: {group.times}" + (f", {spent}." if loud else "."),
                 severity=Severity.WARNING if heavy and loud else Severity.INFO,
                 harmless=None if several or loud else _HARMLESS[token],
-                held=NEXT if token else "",
+                held=NEXT if token else CACHE if cache else "",
             )
 
 
+_GROWS = ", the length of a cache of keys and values, which grows with each token"
 _HARMLESS = {
     False: "one entry for 0 or 1 is by design",
     True: "a prompt and a token after it are compiled apart by design",
