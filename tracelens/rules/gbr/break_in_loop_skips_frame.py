@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
@@ -22,8 +22,10 @@ from tracelens.remedies import Remedy
 from tracelens.report import Cost, EvidenceLine, Finding, Severity, Where
 from tracelens.report.stories import Story, backend_failed, called_in_lost, graph_break
 from tracelens.rules import Rule
+from tracelens.rules.gbr._raised import raised, reads_property, same_exception
 from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, Line, break_data
 from tracelens.rules.gbr._values import VALUES, is_value
+from tracelens.words import few
 
 if TYPE_CHECKING:  # what a log has nothing of is not imported
     from tracelens.logs._starts import CompileStart
@@ -31,6 +33,11 @@ if TYPE_CHECKING:  # what a log has nothing of is not imported
 __all__ = ["BreakInLoopSkipsFrame"]
 
 MAX_QUOTED = 3
+#: Why a program that runs eagerly raises while it is traced.
+PROPERTY = (
+    " Dynamo takes a property that is read through `super()` for the property itself, and does not "
+    "call it: without compilation nothing is raised there."
+)
 
 
 class LostData(BreakData):
@@ -39,6 +46,10 @@ class LostData(BreakData):
     is_loop: bool = False
     #: Files of the functions in ``lost``.
     lost_in: tuple[str, ...] = ()
+    #: What was raised while the function was traced, and whether it is that Dynamo takes a property
+    #: that is read through ``super()`` for the property object.
+    raised: str = ""
+    reads_property: bool = False
     #: Functions that are compiled by themselves since the lost one runs eagerly: where each begins.
     calls: tuple[Line, ...] = ()
 
@@ -98,10 +109,22 @@ class BreakInLoopSkipsFrame(Rule):
     remedies = (
         *VALUES,
         Remedy(
+            "property-by-method",
+            lambda data: (
+                f"Have the property at {_place(data)} return what a method does, and call the "
+                "parent's method through `super()` there, which Dynamo traces; a property that is "
+                "read so it does not call."
+            ),
+            when="a property that is read through `super()`, in code of your own",
+            applies=lambda data: data.reads_property and not data.package,
+            basis="tested",
+            proof="tests/advice/GBR006/property-by-method.py",
+        ),
+        Remedy(
             "remove-break",
             lambda data: f"Remove what breaks the graph{_in_loop(data)}: {_place(data)}.",
             when="code of your own",
-            applies=lambda data: not data.package and not is_value(data),
+            applies=lambda data: not (data.package or is_value(data) or data.reads_property),
             basis="tested",
             proof="tests/advice/GBR006/remove-break.py",
         ),
@@ -127,11 +150,15 @@ class BreakInLoopSkipsFrame(Rule):
     ) -> Iterator[Finding]:
         """Yield one finding per function that was given up, the outermost of those of one break."""
         groups: dict[tuple[str, str], list[BreakSite]] = {}
+        exceptions: dict[tuple[str, str, int], tuple[str, str]] = {}
         codes = LostFrames(frames)
         for site in sites(breaks, setup=setup):
             if site.skipped:
                 first = _lost(site, codes)[0]
-                groups.setdefault((first.function, first.file), []).append(site)
+                key = (first.function, first.file)
+                if same := same_exception(site):
+                    key = exceptions.setdefault(same, key)
+                groups.setdefault(key, []).append(site)
         inside = LostCalls(starts)
         for found in groups.values():
             places = (place for site in found for place, seen in site.events)
@@ -150,16 +177,13 @@ class BreakInLoopSkipsFrame(Rule):
     ) -> Finding:
         first, in_loop = lost[0], any(_loops(site) for site in found)
         shown = _shown(first, found[0])
-        roots = dict.fromkeys(
-            f"{site.record.text} at {user_code.short(site.record.file, site.record.line)}"
-            for site in found
-            if site.record.file
-        )
         data = LostData(
             **break_data(found[0]).model_dump(exclude={"lost"}),
             lost=tuple(one.function for one in lost),
             lost_in=tuple(one.file for one in lost),
             is_loop=in_loop,
+            raised=raised(found[0]),
+            reads_property=reads_property(found[0]),
             calls=tuple(
                 Line(file=one.file, line=one.line, function=one.function) for one in inside
             ),
@@ -180,8 +204,9 @@ class BreakInLoopSkipsFrame(Rule):
             title=f"{shown}{at} runs eagerly: a graph "
             + ("break in its loop" if in_loop else "break that it cannot resume from"),
             message=f"Dynamo gave up {shown} as a whole because the graph breaks {why}"
-            f"{': ' if roots else ''}{'; '.join(list(roots)[:3])}."
-            + (f" Then it gave up {others}." if others else ""),
+            f"{_roots(found)}."
+            + (f" Then it gave up {others}." if others else "")
+            + (PROPERTY if any(map(reads_property, found)) else ""),
             severity=Severity.ERROR if in_loop and not is_small else Severity.WARNING,
             count=sum(site.skipped for site in found),
             cost=cost,
@@ -275,6 +300,23 @@ def _begins(lost: Line) -> Where | None:
     if not lost.file:
         return None
     return Where(file=lost.file, line=lost.line or None, function=lost.function or None)
+
+
+def _roots(found: Iterable[BreakSite]) -> str:
+    """Return what broke the graph, and where, for the end of a sentence."""
+    roots: dict[str, dict[str, None]] = {}
+    for site in found:
+        if site.record.file:
+            at = user_code.short(site.record.file, site.record.line)
+            roots.setdefault(_reason(site), {})[at] = None
+    shown = [f"{reason} at {', '.join(few(at))}" for reason, at in roots.items()]
+    return f": {'; '.join(few(shown))}" if shown else ""
+
+
+def _reason(site: BreakSite) -> str:
+    """Return what broke the graph, with the exception where that is one."""
+    text = raised(site)
+    return f"{site.record.text} (`{text}`)" if text else site.record.text
 
 
 def _in_loop(data: LostData) -> str:
