@@ -85,6 +85,19 @@ def test_guards_that_take_long_in_every_call_are_first(tmp_path: Path) -> None:
     assert shown.index("GRD001") < shown.index("CMP001")
 
 
+def test_one_sum_of_a_table_may_be_of_several_compilations(tmp_path: Path) -> None:
+    rows = ["TorchDynamo compilation metrics:", "Function, Runtimes (s)"]
+    table = "".join(
+        f"I1120 12:01:00.000000 7 torch/_dynamo/utils.py:925] {row}\n"
+        for row in [*rows, "_compile.compile_inner, 59.0600", "bytecode_tracing, 2.3997"]
+    )
+    one = told(tmp_path, entry("00:00", "00:20") + table)
+    assert one.harmless == "one compilation is what a start takes"
+    two = told(tmp_path, entry("00:00", "00:20") + entry("00:20", "00:55", "0/1") + table)
+    assert two.message.startswith("2 compilations took 59.1 s. 1 of them is a recompile, whose")
+    assert two.harmless is None
+
+
 @pytest.mark.parametrize("rule", [CompileTimeDominates, ServingStartTime])
 def test_the_directory_of_the_cache_can_be_written(rule: type[Rule], tmp_path: Path) -> None:
     """What is printed is pasted before a command, by a user who may not write to ``/``."""

@@ -78,7 +78,7 @@ class CompileSeconds(Joined):
         """Yield one per process: as measured, where any log has measured it."""
         counted = {place.process[0] for place, _ in metrics.events()}
         others = [row for row in tables if row.first.process[0] not in counted]
-        found = [*_by_metrics(metrics, phases), *_by_tables(others)]
+        found = [*_by_metrics(metrics, phases), *_by_tables(others, spans)]
         found = found or list(_by_clocks(spans, frames))
         for number, sums in enumerate(found):
             yield Seen(sums, 1, [Place("", number)], "")
@@ -169,8 +169,17 @@ def _later(seconds: float) -> tuple[str, ...]:
     return (f"backward passes {length(1000 * seconds)}",) if seconds else ()
 
 
-def _by_tables(tables: Iterable[Seen[ProcessPhases]]) -> Iterator[CompileSeconds]:
-    """Yield the sums of each table; torch prints one at the end, programs also before."""
+def _by_tables(
+    tables: Iterable[Seen[ProcessPhases]], spans: Table[CompileSpan]
+) -> Iterator[CompileSeconds]:
+    """Yield the sums of each table; torch prints one at the end, programs also before.
+
+    One number for a phase may be the sum of several compilations: the compile ids of the log tell
+    how many there were, where other records have them.
+    """
+    begun: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for span in spans:
+        begun[span.first.process].add(span.record.frame)
     for row in tables:
         phases = {phase.name: phase for phase in row.record.phases}
         backward = sum(phases[name].total for name in BACKWARD if name in phases)
@@ -180,9 +189,12 @@ def _by_tables(tables: Iterable[Seen[ProcessPhases]]) -> Iterator[CompileSeconds
             continue
         layered = any(phase is not None for phase in held[1:])
         layers = [phase.total if phase else 0.0 for phase in held]
+        summed = begun[row.first.process] if len(whole.seconds) == 1 else set()
+        again = sum(not frame.endswith("/0") for frame in summed)
         yield CompileSeconds(
             seconds=whole.total + backward,
-            count=len(whole.seconds),
+            count=max(len(whole.seconds), len(summed)),
+            again=again,
             basis="measured",
             layered=layered,
             parts=(
