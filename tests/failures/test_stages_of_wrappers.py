@@ -54,13 +54,14 @@ def test_a_function_of_the_program_is_decorated() -> None:
 
 
 def test_a_function_of_a_library_is_left_out_from_outside() -> None:
-    """Nobody edits an installed file; the line names its class only by its place."""
+    """Nobody edits an installed file; the code finds the class by the function and its line."""
     told = disabled(failed("/venv/lib/python3.11/site-packages/fast/attention.py", "forward"))
-    code, _, remark = told.partition("  # ")
-    assert code == "OWNER.forward = torch.compiler.disable(OWNER.forward)"
-    assert remark.endswith("fast/attention.py:7")
+    assert 'importlib.import_module("fast.attention")' in str(told)
+    assert 'vars(owner).get("forward")' in str(told)
+    assert " 7 in [n for" in str(told)
+    compile(str(told), "advice", "exec")
     lambda_ = failed("/venv/lib/python3.11/site-packages/fast/attention.py", "<lambda>")
-    assert disabled(lambda_) == "@torch.compiler.disable"
+    assert disabled(lambda_) is None  # no name leads to it
 
 
 @pytest.mark.parametrize(

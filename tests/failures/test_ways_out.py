@@ -97,9 +97,7 @@ def test_an_unknown_error_in_backward_is_looked_for_there(tmp_path: Path) -> Non
     assert {forward.code, backward.code} == {"ERR000"}
     codes = [{one.id: one.code or "" for one in found.advice} for found in (forward, backward)]
     assert codes[0]["bisect"].endswith("torch.compile(model, backend=b)(*inputs)")
-    assert codes[1]["bisect"].endswith(
-        "loss_of(torch.compile(model, backend=b)(*inputs)).backward()"
-    )
+    assert codes[1]["bisect"].endswith("torch.compile(model, backend=b)(*inputs).sum().backward()")
     assert ["disable" in one for one in codes] == [True, False]
 
 
@@ -130,7 +128,7 @@ def test_tensors_of_a_class_of_its_own_are_left_out(tmp_path: Path) -> None:
     assert found.advice[0].id == "plain-tensors"
     assert "a class of `oddlib`" in found.advice[0].text
     (left,) = [one for one in found.advice if one.id == "disable"]
-    assert str(left.code).startswith("OWNER.__torch_function__ = torch.compiler.disable(")
+    assert 'vars(owner).get("__torch_function__")' in str(left.code)
     other = first(RECURSION.format(function="scale"), tmp_path)
     assert "plain-tensors" not in [one.id for one in other.advice]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -356,7 +357,9 @@ def test_a_library_s_function_is_left_out_by_assignment(tmp_path: Path) -> None:
     )
     assert set(own) == {"@torch.compiler.disable"}
     assert theirs
-    assert all(re.match(r"OWNER\.(\w+) = torch\.compiler\.disable\(OWNER\.\1\)", x) for x in theirs)
+    for code in theirs:
+        ast.parse(code)
+        assert 'importlib.import_module("oddlib.' in code
 
 
 def test_a_library_s_number_is_captured_only_after_modules_are_left_out() -> None:

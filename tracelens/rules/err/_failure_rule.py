@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.leaving_out import left_out
 from tracelens.evidence import Seen, Table
 from tracelens.failures import Failure
 from tracelens.failures.causes import GENERAL
@@ -230,16 +231,11 @@ def _told_by_others(failure: Failure) -> bool:
     return failure.suppressed and failure.cause in _UNTOLD and not failure.fact("headless")
 
 
-def disabled(data: FailureData) -> str:
+def disabled(data: FailureData) -> str | None:
     """Return how to leave the function out: in a package, from outside of it."""
-    own = not user_code.package(data.file) or not data.function.isidentifier()
-    if own or data.stage == "backend":  # the place is then that of the backend
+    if data.stage == "backend":  # the place is then that of the backend
         return "@torch.compiler.disable"
-    owner = f"OWNER.{data.function}"
-    return (
-        f"{owner} = torch.compiler.disable({owner})  # OWNER: the class or module that "
-        f"defines it, at {user_code.short(data.file, data.line)}"
-    )
+    return left_out(data.function, data.file, data.line)
 
 
 def in_backward(data: FailureData) -> bool:
@@ -266,9 +262,8 @@ def stages_in_turn(data: FailureData) -> str:
     return (
         'for b in ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor"):'
         " torch._dynamo.reset(); "
-        + ("loss_of({}).backward()" if in_backward(data) else "{}").format(
-            "torch.compile(model, backend=b)(*inputs)"
-        )
+        "torch.compile(model, backend=b)(*inputs)"
+        + (".sum().backward()" if in_backward(data) else "")
     )
 
 

@@ -121,8 +121,8 @@ CALLS = (
     ),
     Remedy(
         "engine-eager",
-        "See whether compiling or CUDA graphs have a part in it: start it once without.",
-        code="vllm serve MODEL --enforce-eager  # sglang: --disable-cuda-graph",
+        "See whether compiling or CUDA graphs have a part in it: start it once without, by the "
+        "option `--enforce-eager` of vLLM, or `--disable-cuda-graph` of SGLang.",
         applies=lambda d: d.cause in _ENGINES and not final(d),
         when="an engine that does not start, or dies",
         basis="untestable",

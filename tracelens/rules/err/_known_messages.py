@@ -179,19 +179,19 @@ SAID = (
     ),
     _remedy(
         "vmap-function",
-        "Leave the function that calls `vmap` out of what is compiled, or compute what the "
+        "Leave the function that calls `vmap` out of what is compiled, by "
+        "`@torch.compiler.disable` above it, or compute what the "
         "autograd.Function does with operators of tensors. What the message asks for, which eager "
         "needs as well, does not help: `ApplyTemplate` is Dynamo's own class.",
-        code="per_sample = torch.compiler.disable(per_sample)",
         since="2.1",
         basis="tested",
         proof="tests/advice/ERR018/vmap-function.py",
     ),
     _remedy(
         "not-recorded",
-        "Change it where autograd does not record. If gradients are to pass through the change, "
-        "compute with a changed copy instead (`w = self.weight.clamp(min=0)`).",
-        code="with torch.no_grad(): self.weight.clamp_(min=0)",
+        "Change it where autograd does not record, within `with torch.no_grad():`. If gradients "
+        "are to pass through the change, compute with a changed copy instead "
+        "(`w = self.weight.clamp(min=0)`).",
         basis="tested",
         proof="tests/advice/ERR015/not-recorded.py",
     ),

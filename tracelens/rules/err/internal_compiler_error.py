@@ -182,7 +182,6 @@ class InternalCompilerError(FailureRule):
             "It failed in `backward()`, where `suppress_errors` does not hold, and the traceback "
             "does not name the function. Compile the parts of the model one by one, and leave "
             "out the one with which it fails.",
-            code="model.part = torch.compile(model.part)  # not the whole",
             when="the failure came in `backward()`",
             applies=lambda data: in_backward(data) and _of_torch(data),
             basis="tested",

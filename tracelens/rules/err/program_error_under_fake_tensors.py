@@ -72,8 +72,8 @@ _REMEDIES = (
         "own",
         "A tensor that is no input, parameter or buffer of what is compiled is used in it: a"
         " global, a constant of a closure, an attribute that was never registered, or one made"
-        " by a hook. Register it as a buffer, or pass it in.",
-        code='self.register_buffer("table", table, persistent=False)  # in __init__',
+        " by a hook. Register it as a buffer (`register_buffer(name, tensor, persistent=False)`),"
+        " or pass it in.",
         applies=_is_real,
         when="a real tensor among fake ones",
         basis="untestable",

@@ -143,7 +143,6 @@ VALUES = (
         "dense-parts",
         "Dynamo traces no sparse tensors: compile the modules that take and return dense ones, "
         "and not what takes the sparse one.",
-        code="layer.part = torch.compile(layer.part)  # in place of the whole",
         when="a sparse tensor",
         applies=_is_sparse,
         basis="tested",

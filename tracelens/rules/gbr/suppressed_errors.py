@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.leaving_out import left_out
 from tracelens.evidence import Seen, Table
 from tracelens.logs.graph_breaks import GraphBreak, NotConverted
 from tracelens.remedies import Remedy
@@ -24,7 +25,6 @@ _UNSUPPORTED = "Unsupported"
 _UNKNOWN = ("DynamicOutputShapeException", "DataDependentOutputException")
 #: The operator that reads a number out of a tensor, which no backend can do without its data.
 _NUMBER = "aten._local_scalar_dense"
-_MADE_ONCE = "self.stride = int(stride)"
 
 
 class SuppressedData(FindingData):
@@ -49,15 +49,9 @@ def _innermost(data: SuppressedData) -> tuple[str, str, int]:
     return stories.as_written(data.function), data.file, data.line
 
 
-def _disabled(data: SuppressedData) -> str:
+def _disabled(data: SuppressedData) -> str | None:
     """Return how to leave the function out: in a package, from outside of it."""
-    function, file, line = _innermost(data)
-    if not user_code.package(file):
-        return "@torch.compiler.disable"
-    return (
-        f"OWNER.{function} = torch.compiler.disable(OWNER.{function})  # OWNER: the class or "
-        f"module that defines it, at {user_code.short(file, line)}"
-    )
+    return left_out(*_innermost(data))
 
 
 def _left_out(data: SuppressedData) -> str:
@@ -77,7 +71,7 @@ def _numbers(data: SuppressedData) -> str:
     at = user_code.short(called.file, called.line) if called else ""
     return (
         f"An argument of the operator at {at} is a tensor where it takes a number, such as a "
-        "stride: give it a Python number, made once where the module is built."
+        "stride: give it a Python number, made by `int()` once, where the module is built."
     )
 
 
@@ -138,7 +132,6 @@ class SuppressedErrors(Rule):
             _numbers,
             when="a number is read out of a tensor, which an operator in code of your own gets",
             applies=_is_number,
-            code=_MADE_ONCE,
             basis="tested",
             proof="tests/advice/GBR013/numbers.py",
         ),

@@ -59,8 +59,28 @@ def _manager(data: BreakData) -> str:
     return code.partition("with ")[2].rstrip(":").partition(" as ")[0]
 
 
-def _decorator(data: BreakData) -> str:
-    return f'@torch.library.custom_op("mine::{wrapped(data)}", mutates_args=())'
+def _is_defined(data: BreakData) -> bool:
+    """Whether the operator would be the function that holds the line, which has a ``def``."""
+    return wrapped(data) == data.function
+
+
+def _as_operator(data: BreakData) -> str:
+    made = (
+        "make it a custom operator with a fake implementation"
+        if _is_defined(data)
+        else "call it in a function of your own that is a custom operator "
+        "(`torch.library.custom_op`, with annotations) and has a fake implementation"
+    )
+    return (
+        f"Where `{wrapped(data)}` takes and returns tensors, and is not the compiled function "
+        f"itself, {made}."
+    )
+
+
+def _decorator(data: BreakData) -> str | None:
+    if not _is_defined(data):
+        return None
+    return f'@torch.library.custom_op("mine::{data.function}", mutates_args=())'
 
 
 class UntraceableFunction(SiteRule):
@@ -126,12 +146,11 @@ class UntraceableFunction(SiteRule):
         REPORT_IN_EAGER,
         Remedy(
             "functional-call",
-            "Where a module is copied to change its parameters, change a dict of them instead, and "
-            "call the module with that.",
+            "Where a module is copied to change its parameters, change a dict of them instead "
+            "(`dict(module.named_parameters())`), and call the module with that, by "
+            "`torch.func.functional_call(module, parameters, args)`.",
             when="`copy.deepcopy` in code of your own",
             applies=lambda data: own(data) and _is_copy(data),
-            code="params = dict(net.named_parameters())\n"
-            "y = torch.func.functional_call(net, params, (x,))",
             since="2.0",
             basis="tested",
             proof="tests/advice/GBR009/functional-call.py",
@@ -178,10 +197,7 @@ class UntraceableFunction(SiteRule):
         ),
         Remedy(
             "custom-op",
-            lambda data: (
-                f"Where `{wrapped(data)}` takes and returns tensors, and is not the compiled "
-                "function itself, make it a custom operator with a fake implementation."
-            ),
+            _as_operator,
             when="a function of your own or of an extension, not of Python or torch itself",
             applies=lambda data: (
                 own(data)

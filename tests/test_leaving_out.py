@@ -1,0 +1,82 @@
+"""The code that leaves a function of a package out of what is compiled."""
+
+from __future__ import annotations
+
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+from tracelens.dynamo.leaving_out import left_out
+
+TEXT = """
+import functools
+
+def wrapping(function):
+    @functools.wraps(function)
+    def inner(*args):
+        return function(*args)
+    return inner
+
+class One:
+    def forward(self):
+        return 1
+
+class Two:
+    @wrapping
+    def forward(self):
+        return 2
+
+def helper():
+    return 3
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "line", "left"),
+    [
+        ("forward", 11, ["One"]),  # its first line, as Dynamo names a function
+        ("forward", 12, ["One"]),
+        ("forward", 17, ["Two"]),
+        ("helper", 20, ["helper"]),
+        ("forward", 20, []),
+    ],
+)
+def test_the_function_that_holds_the_line_is_left_out(
+    function: str, line: int, left: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "site-packages" / "oddlib_left" / "parts.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(TEXT)
+    monkeypatch.syspath_prepend(str(tmp_path / "site-packages"))
+    for name in [one for one in sys.modules if one.startswith("oddlib_left")]:
+        monkeypatch.delitem(sys.modules, name)
+    compiler = types.SimpleNamespace(disable=lambda found: ("left out", found))
+    code = left_out(function, str(file), line)
+    names = {"torch": types.SimpleNamespace(compiler=compiler)}
+    exec(str(code), names)  # noqa: S102 -- it is what is printed
+    part = vars(names["part"])
+    held = {one: part[one] if one == "helper" else vars(part[one])["forward"] for one in LEFT}
+    assert [one for one in LEFT if isinstance(held[one], tuple)] == left
+
+
+LEFT = ("One", "Two", "helper")
+
+
+@pytest.mark.parametrize(
+    ("function", "file", "code"),
+    [
+        ("forward", "/home/ana/proj/model.py", "@torch.compiler.disable"),
+        ("<lambda>", "/v/site-packages/fast/a.py", None),
+        ("forward", "/v/site-packages/fast-one/a.py", None),
+        ("forward", "/v/site-packages/fast/a.pyx", None),
+    ],
+)
+def test_what_no_name_leads_to_has_no_code(function: str, file: str, code: str | None) -> None:
+    assert left_out(function, file, 3) == code
+
+
+def test_a_package_is_imported_by_its_name() -> None:
+    code = left_out("forward", "C:\\v\\Lib\\site-packages\\fast\\__init__.py", 3)
+    assert 'import_module("fast")' in str(code)
