@@ -54,7 +54,8 @@ class _Words(NamedTuple):
 _WORDS = {
     "recompiles": _Words(
         what="reasons of a recompile",
-        means="A compiled function did not fit a call for these reasons, and was compiled again.",
+        means="A compiled function did not fit a call for these reasons: it is compiled again, "
+        "unless a stance or a limit forbids it.",
         rest="Which function, where, and how often, stands above them in the log.",
         text="Record every recompile, with its function.",
         env='TORCH_LOGS="recompiles"',
@@ -135,11 +136,12 @@ def of(
     kinds: Mapping[str, int],
     shapes: Iterable[GuardAdded | Replaced] = (),
     nameless: Iterable[Recompile] = (),
+    told: Iterable[str] = (),
 ) -> Iterator[Part]:
     """Yield the parts; a graph that is printed beside other records is none.
 
-    ``kinds`` says how many records of each kind there are, ``shapes`` what sizes became, and
-    ``nameless`` are recompiles without their function.
+    ``kinds`` says how many records of each kind there are, ``shapes`` what sizes became,
+    ``nameless`` are recompiles without their function; ``told`` are kinds that an error tells of.
     """
     by_kind: dict[str, list[Seen[Fragment] | Seen[LooseFailures]]] = {}
     if len(failures):
@@ -148,8 +150,8 @@ def of(
         by_kind.setdefault(seen.record.what, []).append(seen)
     if kinds.keys() - {"fragments"}:
         by_kind.pop("graph", None)
-    for told in ("rest", "limit"):  # `_rests` has the one, RCP001 the other
-        by_kind.pop(told, None)
+    for other in ("rest", "limit", *told):  # `_rests` has the one, RCP001 the other
+        by_kind.pop(other, None)
     for kind, held in by_kind.items():
         words = _WORDS[kind]
         advice = Advice(id=f"whole-{kind}", text=words.text, env=words.env, basis="source")

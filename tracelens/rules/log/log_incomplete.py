@@ -16,6 +16,7 @@ from tracelens.words import plural, size
 
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
+    from tracelens.failures import Failure
     from tracelens.logs.autotune import AutotuneTable, LooseChoices
     from tracelens.logs.compile_errors import LogError
     from tracelens.logs.dynamic import GuardAdded, Replaced
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LogIncomplete"]
 
+#: The cause of a failure: a recompile was made an error.
+_RAISED = "recompile-error"
 #: Share of a log that one line is at least, to be worth a word when it is not read.
 CUT_LINE = 0.5
 
@@ -144,10 +147,13 @@ class LogIncomplete(Rule):
         errors: Table[LogError],
         added: Table[GuardAdded],
         replaced: Table[Replaced],
+        raised: Table[Failure],
     ) -> Iterator[Finding]:
         """Yield one finding per input that was cut, per kind of part, and for what is not read."""
         yield from self._shortened(left_out)
         yield from self._unread(not_read)
+        # Reasons below the message of an error that ERR000 tells.
+        told = {"recompiles"} if any(row.record.cause == _RAISED for row in raised) else set()
         for part in (
             *_parts.of(
                 fragments,
@@ -158,6 +164,7 @@ class LogIncomplete(Rule):
                 kinds=evidence.kinds,
                 shapes=[row.record for row in (*added, *replaced)],
                 nameless=[row.record for row in again if row.record.function == "?"],
+                told=told,
             ),
             *_rests.of(fragments, notes, errors, evidence.kinds),
             *_parts.of_tables(averages),
