@@ -253,3 +253,55 @@ def test_a_trifle_beside_what_onednn_takes_is_a_note(
     before = f"{FROZEN}\n{DTYPES.replace('(256, 64), (64, 1)', '(256, 512), (512, 1)')}"
     (found,) = ask(log(tmp_path, *body, before=before, bare=line * 4), "IND002")
     assert found.severity is severity
+
+
+REORDER = (
+    "onednn_verbose,v1,primitive,exec,cpu,reorder,jit:blk,undef,src:f32::blocked:aBcd8b::f0 "
+    "dst:f32::blocked:abcd::f0,attr-scratchpad:user,,4x64x56x56,{}\n"
+)
+CONV = (
+    "onednn_verbose,v1,primitive,exec,cpu,convolution,jit:avx2,forward_training,"
+    "src:f32::blocked:acdb::f0 wei:f32:a:blocked:Acdb8a::f0 bia:undef::undef::: "
+    "dst:f32::blocked:acdb::f0,attr-scratchpad:user,alg:convolution_direct,"
+    "mb4_ic{0}oc64_ih56oh56kh1sh1dh0ph0_iw56ow56kw1sw1dw0pw0,4.0\n"
+)
+
+
+CALL = (
+    "buf0 = extern_kernels.convolution(arg0_1, arg1_1, stride=(1, 1), padding=(0, 0), "
+    "dilation=(1, 1), transposed=False, output_padding=(0, 0), groups=1, bias=None)"
+)
+
+
+@pytest.mark.parametrize(
+    ("channels", "dtype", "reorder", "is_told"),
+    [
+        (32, "float32", "0.5", False),
+        (31, "float32", "0.5", True),  # the way through memory is a large part of so little work
+        (32, "bfloat16", "0.5", True),
+        (32, "float32", "1.5", True),  # freezing saves some of the reorders
+        (4097, "float32", "0.5", True),  # and of these many weights
+    ],
+)
+def test_freezing_is_not_advised_where_it_saves_nothing_that_one_can_measure(
+    tmp_path: Path, *, channels: int, dtype: str, reorder: str, is_told: bool
+) -> None:
+    """Measured: layers of 16 to 256 channels and results of 1 to 16 MiB, in turns."""
+    given = f"(4, {channels}, 56, 56), ({channels * 3136}, 1, {channels * 56}, {channels})"
+    weight = f"(64, {channels}, 1, 1), ({channels}, 1, {channels}, {channels})"
+    body = (
+        f"assert_size_stride(arg0_1, {given})",
+        f"assert_size_stride(arg1_1, {weight})",
+        CALL,
+        "assert_size_stride(buf0, (4, 64, 56, 56), (200704, 1, 3584, 64))",
+        "cpp_fused_relu_0(buf0)",
+        "return (buf0, )",
+    )
+    typed = (
+        f"def get_args():\n    arg0_1 = rand_strided({given}, device='cpu', dtype=torch.{dtype})"
+    )
+    typed += f"\n    arg1_1 = rand_strided({weight}, device='cpu', dtype=torch.{dtype})\n"
+    bare = (REORDER.format(reorder) + CONV.format(channels)) * 4
+    (found,) = ask(log(tmp_path, *body, before=typed, bare=bare), "IND002")
+    assert (found.severity is not Severity.NONE) is is_told
+    assert bool(found.advice) is is_told

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from enum import Enum
+from typing import TYPE_CHECKING
 
+from tracelens.evidence.tables import Seen
 from tracelens.inductor.epilogues import Unfused, Winners
 from tracelens.inductor.graphs import is_little
+from tracelens.inductor.weights import unprepared, weight_of
 from tracelens.report import Severity
 
-__all__ = ["Cause", "cause_of", "moved", "reason", "severity", "why"]
+if TYPE_CHECKING:
+    from tracelens.logs.onednn_verbose import PrimitiveExec
+
+__all__ = ["Cause", "cause_of", "freezes_in_vain", "moved", "reason", "severity", "why"]
 
 #: Products of one matrix per batch entry: mostly of two activations, so that there is no weight.
 _BATCHED = {"bmm", "baddbmm"}
 #: Bytes per call of the graph that are worth a warning: more than a core's first cache holds.
 LARGE = 64 << 10
+#: Products that each element of a result sums up, from which its way through memory was too small a
+#: part to be measured: float32 layers and convolutions of 1 to 32 MiB took as long when frozen.
+MANY_PRODUCTS = 32
+#: Part of oneDNN's time that reorders take, from which freezing was measured to save time.
+REORDERED = 0.2
 
 
 class Cause(Enum):
@@ -87,6 +100,37 @@ def reason(cause: Cause, pairs: list[Unfused], call_ms: float = 0.0) -> str | No
     if known and cause is not Cause.GPU and is_little(count, pairs[0].seen.record, call_ms):
         return "so few bytes stay in a cache, or are a small part of what the graph moves"
     return None
+
+
+def freezes_in_vain(
+    pairs: list[Unfused], call_ms: float, execs: Iterable[Seen[PrimitiveExec]]
+) -> bool:
+    """Whether freezing saves nothing that one can measure: for what follows, or for the weights."""
+    first = pairs[0]
+    weights = sum({one.weight.name: one.bytes for one in unprepared(first.seen)}.values())
+    return (
+        first.content.dtype == "float32"
+        and is_little(weights, first.seen.record, call_ms)
+        and min(map(_products, pairs)) >= MANY_PRODUCTS
+        and _reordered(execs) < REORDERED
+    )
+
+
+def _products(pair: Unfused) -> float:
+    """Return how many products each element of the result sums up; 0 where it is not known."""
+    weight = weight_of(pair.seen.record.flow, pair.producer)
+    size = weight.size if weight is not None else None
+    known = [dim for dim in size or () if isinstance(dim, int)]
+    if not size or len(known) < len(size):
+        return 0
+    return math.prod(known[1:]) if pair.call.op == "convolution" else known[0]
+
+
+def _reordered(execs: Iterable[Seen[PrimitiveExec]]) -> float:
+    """Return the part of oneDNN's time that reorders take; 0 without its lines."""
+    times = [(row.record.primitive == "reorder", row.ms) for row in execs]
+    total = sum(ms for _, ms in times)
+    return sum(ms for is_reorder, ms in times if is_reorder) / total if total else 0.0
 
 
 _HARMLESS = {

@@ -22,6 +22,7 @@ __all__ = [
     "ARITHMETIC",
     "COMPLEX",
     "COMPUTABLE",
+    "MAX_QUOTED",
     "SCATTERS",
     "Call",
     "Fallback",
