@@ -24,6 +24,14 @@ def _asks_for_attributes(data: RecompileData) -> bool:
     return any(guard.kind == "attributes" for guard in data.guards)
 
 
+#: So many first keys are kinds of calls, and no optional entry.
+MIN_KINDS = 3
+
+
+def _are_kinds(data: RecompileData) -> bool:
+    return not _asks_for_attributes(data) and len(set(data.values)) >= MIN_KINDS
+
+
 class DictKeysOrHasattr(RecompileRule):
     """A function is compiled again because a dict has other keys, or an object other attributes.
 
@@ -65,8 +73,21 @@ class DictKeysOrHasattr(RecompileRule):
 
     remedies = (
         Remedy(
+            "loop-outside",
+            "Where the keys tell calls apart, as tasks with heads of their own, take the loop over "
+            "them out of the compiled function, and compile the modules that it calls, each by "
+            "itself: their entries serve every key.",
+            when="three first keys or more, and the line is the program's own",
+            applies=lambda data: _are_kinds(data) and not data.package,
+            basis="tested",
+            proof="tests/advice/RCP027/loop-outside.py",
+        ),
+        Remedy(
             "same-keys",
-            "Use the same keys, in the same order, in every call.",
+            lambda data: (
+                f"{'Or u' if _are_kinds(data) else 'U'}se the same keys, in the same order, in "
+                "every call" + (", where all of them mean the same." if _are_kinds(data) else ".")
+            ),
             when="keys were guarded",
             applies=lambda data: not _asks_for_attributes(data),
             basis="tested",
