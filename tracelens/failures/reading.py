@@ -18,6 +18,7 @@ from tracelens.failures.cut import (
     without_stub,
 )
 from tracelens.failures.elsewhere import built_by_pip, exported, quoted, refusal
+from tracelens.failures.guarding import guarding
 from tracelens.failures.home import is_own_name, line_of
 from tracelens.failures.messages import is_break
 from tracelens.failures.pasted import LAST_LINES, STOPS, alone, is_pasted, refused_line
@@ -154,6 +155,7 @@ def told(episode: Episode) -> Told | None:
         facts=facts
         | _met(cause, frames)
         | (reached(episode) if cause in _BY_COMPILER else {})
+        | guarding(cause, episode, frames)
         | built_by_pip(lines, frames)
         | quoted(cause, index, episode, frames)
         | ({"cut": raising(episode) or "yes"} if cut else {})

@@ -288,6 +288,9 @@ def _told(data: FailureData, why: str) -> str:
         parts.append("The text speaks of this message; whether it came here, it does not tell.")
     elif "wheel" in data.facts:
         parts.append(f"It failed while pip built the package `{data.facts['wheel']}`.")
+    elif "guard" in data.facts:
+        on = f" on `{data.facts['guard_on']}`" if "guard_on" in data.facts else ""
+        parts.append(f"It failed while Dynamo made a guard{on}, which calls `{data.function}`.")
     elif data.stage in STAGES and "no_wheel" not in data.facts:
         parts.append(f"It failed {STAGES[data.stage]}.")
     if data.suppressed:

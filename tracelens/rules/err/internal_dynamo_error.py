@@ -12,6 +12,7 @@ from tracelens.rules.err._failure_rule import (
     FailureRule,
     direct_call,
     gist,
+    in_backward,
     leave_out,
 )
 from tracelens.rules.err._known_messages import SAID, refused, settled, unless
@@ -34,7 +35,30 @@ def _left_out(data: FailureData) -> str:
     )
 
 
+def _by_guard(data: FailureData) -> bool:
+    """Tell whether torch itself called what raised, to make a guard."""
+    return "guard" in data.facts
+
+
+def _not_read(data: FailureData) -> str:
+    on = data.facts.get("guard_on", "").partition("[")[0]
+    read = f"`{on}`" if on else "that object"
+    return (
+        f"Do not read {read} in compiled code: compute what needs it beforehand (of a module: in "
+        f"`__init__`). Torch itself calls `{data.function}` for each such object that is read, so "
+        "`torch.compiler.disable` does not help."
+    )
+
+
 _REMEDIES = (
+    Remedy(
+        "not-read",
+        _not_read,
+        when="an object of the program raises when torch makes a guard on it",
+        applies=_by_guard,
+        basis="tested",
+        proof="tests/advice/ERR018/not-read.py",
+    ),
     Remedy(
         "call-first",
         "Call it once before compiling: what is looked up in the first call (a version, an "
@@ -49,11 +73,11 @@ _REMEDIES = (
         "leave-call-out",
         _left_out,
         when="the error is in an installed package that a line of the program's own calls",
-        applies=lambda d: direct_call(d) is not None,
+        applies=lambda d: direct_call(d) is not None and not _by_guard(d),
         basis="source",
         proof="tests/advice/GBR002/leave-call-out.py does the same for a graph break",
     ),
-    leave_out(),
+    leave_out(unless=lambda d: in_backward(d) or _by_guard(d)),
     Remedy(
         "inner",
         "Or compile a module inside of it that works, in place of the whole: "
@@ -107,7 +131,8 @@ class InternalDynamoError(FailureRule):
 
     ## What to do
     Look at the line that raised it outside of torch: a ``__len__``, a property or a metaclass
-    of the program. Leave that function out, or compile a module inside.
+    of the program. Leave that function out, or compile a module inside. What a guard asks for is
+    called by torch itself: keep the object out of compiled code.
 
     ## How a live run confirms it
     It does not: the next run of the program shows whether the failure is gone.
@@ -127,10 +152,11 @@ class InternalDynamoError(FailureRule):
         if meant := refused(data):
             return f"{meant}: {first}"
         name = data.exception.rpartition(".")[2] or "the traceback is cut before its error"
+        doing = "made a guard" if _by_guard(data) else "traced the program"
         return (
-            f"Dynamo failed while it traced the program: {name}: {first}"
+            f"Dynamo failed while it {doing}: {name}: {first}"
             if first
-            else f"Dynamo failed while it traced the program ({name})"
+            else f"Dynamo failed while it {doing} ({name})"
         )
 
     def identity(self, failure: Failure) -> tuple[str, ...]:

@@ -54,6 +54,11 @@ class LostData(BreakData):
     calls: tuple[Line, ...] = ()
 
 
+def _is_at_start(data: LostData) -> bool:
+    """Tell whether the record names a function and no line of it."""
+    return not (data.file or data.code or data.stack or data.is_loop)
+
+
 class BreakInLoopSkipsFrame(Rule):
     """A graph break that cannot be resumed from: Dynamo gave up the whole function.
 
@@ -121,10 +126,32 @@ class BreakInLoopSkipsFrame(Rule):
             proof="tests/advice/GBR006/property-by-method.py",
         ),
         Remedy(
+            "compile-transform",
+            "The record tells no line: Dynamo gave up before the first one. It does where a "
+            "transformation of `torch.func` (`vmap`, `grad`, `jvp`) in eager code calls what is "
+            "compiled. Compile the function that calls the transformation, in place of the model: "
+            "`torch.compile(torch.func.vmap(model))`, not `torch.func.vmap(torch.compile(model))`.",
+            when="a record without a line",
+            applies=_is_at_start,
+            basis="tested",
+            proof="tests/advice/GBR006/compile-transform.py",
+        ),
+        Remedy(
+            "tell-reason",
+            "See the reason: it stands above `WON'T CONVERT`.",
+            when="a record without a line",
+            applies=_is_at_start,
+            env='TORCH_LOGS="+dynamo"',
+            basis="untestable",
+            proof="it shows more",
+        ),
+        Remedy(
             "remove-break",
             lambda data: f"Remove what breaks the graph{_in_loop(data)}: {_place(data)}.",
             when="code of your own",
-            applies=lambda data: not (data.package or is_value(data) or data.reads_property),
+            applies=lambda data: (
+                not (data.package or is_value(data) or data.reads_property or _is_at_start(data))
+            ),
             basis="tested",
             proof="tests/advice/GBR006/remove-break.py",
         ),

@@ -18,6 +18,15 @@ __all__ = ["LoggingCall"]
 _OF_MODULE = re.compile(r"(?<![\w.])logging\.(?:debug|info|warning|error|exception|critical|log)\(")
 
 
+#: What a logger is called for, and need not answer: None is as good as False.
+_METHODS = (
+    *("debug", "info", "warning", "error", "exception", "critical", "log"),
+    *("isEnabledFor", "hasHandlers"),
+)
+#: ... and what it has to answer.
+_ANSWERS = ("getEffectiveLevel", "getChild", "findCaller", "makeRecord")
+
+
 def _is_loss_type(data: BreakData) -> bool:
     in_transformers = data.file.endswith("transformers/modeling_utils.py")
     return "loss_type" in data.code or in_transformers
@@ -26,8 +35,12 @@ def _is_loss_type(data: BreakData) -> bool:
 def _method(data: BreakData) -> str:
     """Return the method of the logger that the line calls; ``warning`` where it does not show."""
     called = data.name.rpartition(".")[2]
-    names = ("debug", "info", "warning", "error", "exception", "critical", "log")
-    return next((n for n in names if called == n or f".{n}(" in data.code), "warning")
+    return next((n for n in _METHODS if called == n or f".{n}(" in data.code), "warning")
+
+
+def _needs_answer(data: BreakData) -> bool:
+    """Tell whether the line goes on with what the logger returns, which would be None."""
+    return any(f".{name}(" in data.code for name in _ANSWERS)
 
 
 def _of_module(data: BreakData) -> str:
@@ -105,7 +118,9 @@ class LoggingCall(SiteRule):
             "ignore-logger",
             "Let Dynamo leave the call out of the compiled code: it then logs nothing there.",
             when="a method of a logger, or a function of `logging` that the line calls",
-            applies=lambda data: not _is_within(data) or bool(_of_module(data)),
+            applies=lambda data: (
+                not (_is_within(data) or _needs_answer(data)) or bool(_of_module(data))
+            ),
             setting=lambda data: _ignored("ignore_logging_functions", data),
             since="2.11",
             basis="tested",
@@ -116,7 +131,7 @@ class LoggingCall(SiteRule):
             "ignore-logger-before-2.11",
             "The same in older versions.",
             when="a method of a logger",
-            applies=lambda data: not (_is_within(data) or _of_module(data)),
+            applies=lambda data: not (_is_within(data) or _of_module(data) or _needs_answer(data)),
             setting=lambda data: _ignored("ignore_logger_methods", data),
             since="2.6",
             until="2.10",

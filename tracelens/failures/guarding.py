@@ -1,0 +1,31 @@
+"""Objects of the program that raise when torch looks at them to make a guard."""
+
+from __future__ import annotations
+
+import re
+
+from tracelens.failures.home import line_of
+from tracelens.failures.stages import is_compiler
+from tracelens.logs.failures import Episode, Traced
+
+__all__ = ["guarding"]
+
+_GUARDS = re.compile(r"[/\\]torch[/\\]_dynamo[/\\]guards\.py$")
+_NAME = re.compile(r'Name: "?L\[\'(\w{1,200})\'\]([^"\n]{0,400})"?$')
+#: How a module holds its parts: ``._modules['a']``.
+_PART = re.compile(r"\._(?:modules|buffers|parameters)\['(\w{1,200})'\]")
+
+
+def guarding(cause: str, episode: Episode, frames: list[Traced]) -> dict[str, str]:
+    """Return ``guard`` where a guard called what raised, and what it is on where that is told.
+
+    Torch calls it itself then, not the code that it traces: leaving it out changes nothing.
+    """
+    if cause != "internal-dynamo" or not frames or is_compiler(frames[-1].place):
+        return {}
+    asked = next(one for one in (*reversed(frames), None) if one is None or is_compiler(one.place))
+    if asked is None or not _GUARDS.search(asked.place):
+        return {}
+    names = [found for one in episode.items if (found := _NAME.search(line_of(one).strip()))]
+    on = names[-1][1] + _PART.sub(r".\1", names[-1][2]) if names else ""
+    return {"guard": asked.function} | ({"guard_on": on} if on else {})
