@@ -32,6 +32,7 @@ LOOKED_AT = frozenset(
 #: Operators of two matrices without a bias -> where these stand among the inputs.
 _PRODUCTS = {"aten::mm": (0, 1), "aten::bmm": (0, 1), "aten::mv": (0, 1)}
 _BIASED = {"aten::addmm": (1, 2)}
+_SIDES = _PRODUCTS | _BIASED
 #: How much less the other order must compute.
 CHEAPER = 3
 MAX_THREADS = 1_024
@@ -152,7 +153,7 @@ class NeedlessProducts:
             yield each.name, row
 
     def _next(self, thread: _Thread, event: Complete, name: Name) -> None:
-        sides = (_PRODUCTS | _BIASED).get(event.name)
+        sides = _SIDES.get(event.name)
         takes = event.name in {"aten::select", "aten::slice"}
         waits = thread.last or thread.held
         if not (sides or takes or waits or event.name == "aten::diag_embed"):

@@ -42,7 +42,7 @@ from tracelens.traces.op_work import has_work
 from tracelens.traces.operators import Operators, part_of
 from tracelens.traces.reader import CHUNK, TraceReader
 from tracelens.traces.runtime import Runtime
-from tracelens.traces.sites import Sites
+from tracelens.traces.sites import Sites, is_own
 from tracelens.traces.spans import Kind, Spans, kind_of
 from tracelens.traces.summing import summed
 
@@ -245,8 +245,10 @@ class Reading:
         elif isinstance(record, (PythonFunction, BuiltinFunction)):
             again = kind_of(record)
             if again == Kind.VALIDATES:
-                return partial(self._follow_frame, name)
-            return self._frames.append if again is None else partial(self.spans.add, again, name)
+                return partial(self._follow_frame, name, is_own(name))
+            if again is not None:
+                return partial(self.spans.add, again, name)
+            return partial(self._follow_own, name) if is_own(name) else self._frames.append
         elif take is None and record is not None:
             return self._follow_host(name, record)
         if take is None:
@@ -286,8 +288,14 @@ class Reading:
         self.operators.waiting.append(event)
         self.spans.add(kind, name, event)
 
-    def _follow_frame(self, name: Name, event: Complete) -> None:
+    def _follow_own(self, name: Name, event: Complete) -> None:
         self._frames.append(event)
+        self.sites.lines.append((name, event))
+
+    def _follow_frame(self, name: Name, own: bool, event: Complete) -> None:
+        self._frames.append(event)
+        if own:
+            self.sites.lines.append((name, event))
         self.spans.add(Kind.VALIDATES, name, event)
 
     def _follow_shaped(self, kind: Kind, name: Name, event: Complete) -> None:
@@ -305,13 +313,12 @@ class Reading:
 
     def _take_spans(self) -> None:
         """Remember the long operators, annotations and frames of the list in hand."""
-        self.sites.take(self._frames, self.operators.waiting, self.names)
+        self.sites.take(self.operators.waiting, self.names)
         least = self.host.least
         long: dict[Name, list[Complete]] = {}
         for waiting in (self.operators.waiting, self._frames):
-            for event in waiting:
-                if event.dur >= least:
-                    long.setdefault(self.names.of(event), []).append(event)
+            for event in [event for event in waiting if event.dur >= least]:
+                long.setdefault(self.names.of(event), []).append(event)
         self._frames.clear()
         for name, events in long.items():
             if isinstance(name.record, PythonFunction):

@@ -23,13 +23,14 @@ from tracelens.traces.spans import FORMS, Kind, Spans, Tree
 if TYPE_CHECKING:
     from tracelens.traces.reading import Reading
 
-__all__ = ["LaunchedAt", "Sites", "launched_at"]
+__all__ = ["LaunchedAt", "Sites", "is_own", "launched_at"]
 
 #: Calls of functions, and operators, that are kept: the first ones.
 MAX_LINES = 1 << 16
 MAX_OPERATORS = 1 << 16
 #: Rows that are listed, what takes longest first.
 MAX_ROWS = 1_000
+_OPERATORS = Operator, BackwardNode
 #: Frame, operator and form by number, -1 for none, and whether it is of gradients.
 _Place: TypeAlias = tuple[int, int, int, bool]
 _NOWHERE: _Place = -1, -1, -1, False
@@ -58,36 +59,31 @@ class Sites:
         self.spans = Spans()
         #: Number that an operator shares with the node that computes its gradient; 0 for none.
         self.sequences = array("q")
-        self._own: dict[Name, bool] = {}
+        #: Calls of the program's functions in the list in hand.
+        self.lines: list[tuple[Name, Complete]] = []
         self._lines = self._operators = 0
 
-    def take(self, frames: list[Complete], operators: list[Complete], names: Names) -> None:
-        """Add the next events, until there are too many."""
+    def take(self, operators: list[Complete], names: Names) -> None:
+        """Add the lines of the list in hand, and its operators, until there are too many."""
         if self._lines < MAX_LINES:
-            for event in frames:
-                name = names.of(event)
-                own = self._own.get(name)
-                if own is None:
-                    own = self._own[name] = _is_own(name)
-                if own:
-                    self._add(Kind.LINE, name, event)
-                    self._lines += 1
+            self._lines += len(self.lines)
+            self._add(Kind.LINE, self.lines)
+        self.lines.clear()
         if self._operators < MAX_OPERATORS:
-            for event in operators:
-                name = names.of(event)
-                if isinstance(name.record, Operator | BackwardNode):
-                    self._add(Kind.OPERATOR, name, event)
-                    self._operators += 1
+            named = [(names.of(event), event) for event in operators]
+            found = [pair for pair in named if isinstance(pair[0].record, _OPERATORS)]
+            self._operators += len(found)
+            self._add(Kind.OPERATOR, found)
 
-    def _add(self, kind: Kind, name: Name, event: Complete) -> None:
-        number = event.args.sequence if event.args is not None else None
-        known = isinstance(number, int) and 0 <= number < 1 << 62
-        if not self.spans.full:
-            self.spans.add(kind, name, event)
+    def _add(self, kind: Kind, found: list[tuple[Name, Complete]]) -> None:
+        for _, event in found[: self.spans.add_all(kind, found)]:
+            number = event.args.sequence if event.args is not None else None
+            known = isinstance(number, int) and 0 <= number < 1 << 62
             self.sequences.append(number + 1 if known and number is not None else 0)
 
 
-def _is_own(name: Name) -> bool:
+def is_own(name: Name) -> bool:
+    """Tell whether a name is of a function that somebody would change."""
     record = name.record
     if not isinstance(record, PythonFunction) or record.function == "<module>":
         return False

@@ -143,6 +143,20 @@ class Spans:
         self.threads.append(self.thread_table.number((event.pid, event.tid)))
         self.kinds.append(kind)
 
+    def add_all(self, kind: Kind, found: list[tuple[Name, Complete]]) -> int:
+        """Add those that there is room for, and return how many these are."""
+        room = max(0, MAX_SPANS - len(self.starts))
+        if len(found) > room:
+            self.full = True
+            found = found[:room]
+        self.starts.extend([event.ts for _, event in found])
+        self.ends.extend([event.ts + event.dur for _, event in found])
+        self.names.extend([self.name_table.number(name) for name, _ in found])
+        number = self.thread_table.number
+        self.threads.extend([number((event.pid, event.tid)) for _, event in found])
+        self.kinds.extend([kind] * len(found))
+        return len(found)
+
     def of(self, kinds: Collection[Kind]) -> Tree | None:
         """Return the spans of some kinds; None for none."""
         numbers = [at for at, kind in enumerate(self.kinds) if kind in kinds]
