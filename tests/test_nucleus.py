@@ -98,6 +98,20 @@ def test_a_sum_of_what_was_sorted_is_not_accused(
     assert all(one.id != "top-p" for one in found.advice)
 
 
+@pytest.mark.parametrize(("maker", "told"), [("abs_neg_sub", "nearest"), ("mul_sub", "top-p")])
+def test_of_distances_the_smallest_are_taken(tmp_path: Path, maker: str, told: str) -> None:
+    """Typical sampling sorts by how far the surprise of a token is from the mean."""
+    rank = "sort.stable(buf9, stable=False, dim=1, descending=False)"
+    code = CODE.format(**{**USUAL, "rank": rank}).replace("cpp_fused_sub_1", f"cpp_fused_{maker}_1")
+    shape = "(8, 32000), (32000, 1), torch.float32"
+    made = f"    buf9 = empty_strided_cpu({shape})\n    cpp_fused_{maker}_1(arg0_1, buf9)\n"
+    code = code.replace("    buf0 = ", f"{made}    buf0 = ", 1)
+    log = tmp_path / "run.log"
+    log.write_text("".join(f"{PREFIX}{line}\n" for line in code.splitlines()))
+    found = [one for one in analyze(str(log)).findings if one.data.get("is_top_p")]
+    assert [advice.id for one in found for advice in one.advice] == [told]
+
+
 def test_many_sums_and_sorts_are_read_in_time(tmp_path: Path) -> None:
     """Each sort looks a few kernels ahead, whatever the length of the code."""
     found = findings(tmp_path, drawn="\n    ".join([DRAWN] * 2000))

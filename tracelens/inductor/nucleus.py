@@ -11,7 +11,7 @@ from tracelens.logs._dataflow import Dataflow
 from tracelens.logs._statements import ExternCall, KernelCall
 from tracelens.logs.output_code import Step
 
-__all__ = ["LONG", "Nucleus"]
+__all__ = ["LONG", "Nucleus", "is_of_distances"]
 
 #: Elements of a row from which the top 1,024 were four times as fast, and more, on one core.
 LONG = 4096
@@ -55,6 +55,16 @@ def is_long(call: Call) -> bool:
         return False
     length = rows.size[-1]
     return isinstance(length, int) and length >= LONG and _is_on_cpu(call)
+
+
+def is_of_distances(call: Call) -> bool:
+    """Whether the kernel that made what is sorted ends with magnitudes, as typical sampling does.
+
+    Its name lists what is fused, in alphabetical order.
+    """
+    makers = [one.producer.code for one in call.operands if one.producer is not None]
+    names = [code.kernel for code in makers if isinstance(code, KernelCall)]
+    return any("abs" in name.split("_") for name in names)
 
 
 def _is_on_cpu(call: Call) -> bool:

@@ -12,7 +12,7 @@ from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.fallbacks import SCATTERS, fallbacks
-from tracelens.inductor.graphs import heaviest
+from tracelens.inductor.graphs import heaviest, is_little
 from tracelens.inductor.origins import Lines
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.remedies import Remedy
@@ -30,6 +30,7 @@ MANY = 1 << 14
 MAX_QUOTED = 3
 #: How generated code asks for a mean, of ``scatter_reduce`` and ``index_reduce``.
 _MEAN = "'mean'"
+_LITTLE = "what they move is a small part of what the graph moves"
 
 
 class _Scatter(msgspec.Struct, frozen=True):
@@ -43,6 +44,13 @@ class _Scatter(msgspec.Struct, frozen=True):
     ops: tuple[str, ...]
     is_atomic: bool
     elements: int
+
+    @property
+    def bytes(self) -> int:
+        """What it reads and writes; 0 where some size is not known."""
+        flow = self.seen.record.flow
+        sizes = [one.bytes for one in (*flow.operands(self.step), *flow.results(self.step))]
+        return sum(size or 0 for size in sizes) if None not in sizes else 0
 
 
 class AtomicScatter(Rule):
@@ -63,6 +71,8 @@ class AtomicScatter(Rule):
     ## When it is harmless
     Below 16,384 elements per call of the graph: nothing is said. Above it is a note, since the
     index decides: sorted or without repetitions, atomics cost little. Symbolic sizes count as 1.
+    Less than 1 MiB and 2 % of what the graph moves is folded: the largest of a row of scalars per
+    edge took 0.2 ms of a call of 50 ms, whose time went to the vectors of the edges.
 
     ## What to do
     A mean by ``scatter_reduce`` is quicker as ``index_add``, which Inductor fuses, divided by how
@@ -144,6 +154,8 @@ class AtomicScatter(Rule):
         found.sort(key=lambda scatter: -scatter.elements)
         first = found[0]
         frames = lines.of(first.seen, first.step.comment, first.ops)
+        moved = [scatter.bytes for scatter in found]
+        little = all(moved) and is_little(sum(moved), first.seen.record)
         total = sum(scatter.elements for scatter in found)
         how = "with atomic operations" if is_atomic else "by ATen, fused with nothing"
         data = self.Data(
@@ -166,7 +178,8 @@ class AtomicScatter(Rule):
                 quote(one.seen, one.step, f"{one.elements:,} elements")
                 for one in found[:MAX_QUOTED]
             ],
-            advice=self.advise(data),
+            harmless=_LITTLE if little else None,
+            advice=() if little else self.advise(data),
             data=data,
         )
 

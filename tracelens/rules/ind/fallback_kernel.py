@@ -20,7 +20,7 @@ from tracelens.inductor.fallbacks import (
     fallbacks,
 )
 from tracelens.inductor.graphs import heaviest, traffic
-from tracelens.inductor.nucleus import Nucleus
+from tracelens.inductor.nucleus import Nucleus, is_of_distances
 from tracelens.inductor.origins import Lines
 from tracelens.logs._statements import KernelCall
 from tracelens.logs.output_code import OutputModule
@@ -113,6 +113,8 @@ class FallbackKernel(Rule):
         is_converted: bool = False
         #: Whole rows are sorted to sum up and draw from the most likely, as top-p sampling does.
         is_top_p: bool = False
+        #: What is sorted are distances (typical sampling), of which the smallest are kept.
+        is_of_distances: bool = False
 
     remedies = (
         Remedy(
@@ -121,7 +123,7 @@ class FallbackKernel(Rule):
             "and draw from these alone: `topk` returns them sorted. With probabilities of the "
             "whole vocabulary it is exact where k of them exceed p; else take more.",
             when="rows are sorted, summed up and drawn from",
-            applies=lambda data: data.is_top_p,
+            applies=lambda data: data.is_top_p and not data.is_of_distances,
             code="probs, at = logits.softmax(-1).topk(min(1024, logits.shape[-1]))\n"
             "keep = probs.cumsum(-1) - probs < p\n"
             "token = at.gather(-1, torch.multinomial(probs * keep, 1))",
@@ -138,6 +140,16 @@ class FallbackKernel(Rule):
             code="w = torch.stack([a.to(dtype), b.to(dtype)], -1)",
             proof="tests/advice/IND001/convert-first.py",
             basis="tested",
+            edits=True,
+        ),
+        Remedy(
+            id="nearest",
+            text="To keep the smallest of these distances, take k of them first, and sum up and "
+            "draw from these alone: `torch.topk` with `largest=False` returns them sorted. It is "
+            "exact where k of them exceed the mass that is kept.",
+            when="distances are sorted, summed up and drawn from",
+            applies=lambda data: data.is_top_p and data.is_of_distances,
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.topk.html",
             edits=True,
         ),
         Remedy(
@@ -205,12 +217,13 @@ class FallbackKernel(Rule):
             bytes=sum(call.bytes for call in calls),
             dtypes=tuple(sorted({call.operands[0].dtype for call in calls})),
             is_top_p=True,
+            is_of_distances=is_of_distances(first),
         )
         frame = user_code.best(lines.of(first.seen, first.step.comment, ["sort"]))
         return self.finding(
             "sorted to sum up",
             title=f"`aten.sort` sorts whole rows ({rows}), of which the first are summed up",
-            message="Top-p sampling needs the most likely tokens alone. On one core, sorting 8 "
+            message="Sampling needs the most likely tokens alone. On one core, sorting 8 "
             "rows of 32,000 took 24 ms, their top 1,024 took 3.5 ms, and what is done with either "
             "0.3 ms.",
             severity=Severity.WARNING,
