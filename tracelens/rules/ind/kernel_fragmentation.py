@@ -10,6 +10,7 @@ from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.graphs import heaviest
+from tracelens.inductor.members import Members, members
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
@@ -21,6 +22,18 @@ __all__ = ["KernelFragmentation"]
 MANY = 30
 SMALL = 100_000
 MAX_QUOTED = 3
+
+
+#: How modules of one kind are called at once.
+_STACK = """\
+from torch.func import functional_call, stack_module_state
+
+params, buffers = stack_module_state(members)
+
+def call(params, buffers, x):
+    return functional_call(members[0], (params, buffers), (x,))
+
+y = torch.vmap(call, (0, 0, None))(params, buffers, x)"""
 
 
 class _Small(msgspec.Struct, frozen=True):
@@ -46,6 +59,9 @@ class KernelFragmentation(Rule):
         [0/0] [__output_code]     cpp_fused_add_relu_0(buf0)
         [0/0] [__output_code]     cpp_fused_add_relu_1(buf1)
         [0/0] [__output_code]     cpp_fused_add_relu_2(buf2)
+
+    Small layers of one shape that read the same input, 16 and more, are members of an ensemble
+    that are computed one by one: a warning on a CPU, where batched products took a fifth.
 
     ## When it is harmless
     For a model that is small itself, such as one in a test: with larger inputs the same calls have
@@ -79,8 +95,23 @@ class KernelFragmentation(Rule):
         #: The most that one of the small ones goes over.
         elements: int
         is_gpu: bool
+        #: Layers of one shape that read the same input, as those of an ensemble do; else 0.
+        members: int = 0
 
     remedies = (
+        Remedy(
+            id="stack",
+            text="Where the layers are those of modules of one kind (an ensemble), stack their "
+            "parameters, outside of the compiled function, and let vmap compute all of them in "
+            "batched products. Parameters that are trained are the stacked ones then.",
+            when="16 small layers of one shape read the same input on a CPU",
+            applies=lambda data: data.members > 0,
+            code=_STACK,
+            since="2.0",
+            proof="tests/advice/IND019/stack.py",
+            basis="tested",
+            edits=True,
+        ),
         Remedy(
             id="cudagraphs",
             text="Capture the calls in a CUDA graph.",
@@ -105,7 +136,7 @@ class KernelFragmentation(Rule):
             id="cpp-wrapper",
             text="Let the calls be made from C++ instead of Python.",
             when="CPU",
-            applies=lambda data: not data.is_gpu,
+            applies=lambda data: not data.is_gpu and not data.members,
             setting="torch._inductor.config.cpp_wrapper = True",
             env="TORCHINDUCTOR_CPP_WRAPPER=1",
             proof="https://docs.pytorch.org/tutorials/unstable/inductor_cpp_wrapper_tutorial.html",
@@ -113,7 +144,33 @@ class KernelFragmentation(Rule):
     )
 
     def check(self, modules: Table[OutputModule]) -> Iterator[Finding]:
-        """Yield one finding, about the graph with the most small kernels."""
+        """Yield one finding about members of an ensemble, or the graph with most small kernels."""
+        ensembles = [found for row in modules if (found := members(row))]
+        if ensembles:
+            yield self._ensemble(max(ensembles, key=lambda one: len(one.steps)))
+        else:
+            yield from self._small_kernels(modules)
+
+    def _ensemble(self, found: Members) -> Finding:
+        count = len(found.steps)
+        module = found.seen.record
+        kernels = sum(1 for _ in module.kernel_calls())
+        data = self.Data(small=0, kernels=kernels, elements=0, is_gpu=False, members=count)
+        return self.finding(
+            "members",
+            title=f"{count} small layers of one shape ({found.shape}) read the same input, one by "
+            "one",
+            message="Each is a product of its own, so calling them is most of what they cost: 24 "
+            "members of an ensemble took 4.5 ms one by one, and 0.9 ms as batched products, on one "
+            "core.",
+            severity=Severity.WARNING,
+            count=count,
+            evidence=[quote(found.seen, step) for step in found.steps[:MAX_QUOTED]],
+            advice=self.advise(data),
+            data=data,
+        )
+
+    def _small_kernels(self, modules: Table[OutputModule]) -> Iterator[Finding]:
         small = [call for row in modules for call in _small(row)]
         if not small:
             return
