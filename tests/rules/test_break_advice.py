@@ -663,11 +663,14 @@ WRAPPER = (
 WRAPPED = ((OWN, 3, "<module>", "model(x)"), *WRAPPER)
 
 
-def broken_in_its_own_forward(room: Path, begun: str, resumed: str, *way: str) -> list[Advice]:
+def broken_in_its_own_forward(
+    room: Path, begun: str, resumed: str, *way: str, lines_cut: int = 6
+) -> list[Advice]:
     """Return the advice about an ``item()`` in the ``forward`` of what is compiled.
 
     The guards name a module that it calls before it and layers behind it, in methods of the
-    classes ``begun`` and ``resumed``. The functions on the ``way`` call each other.
+    classes ``begun`` and ``resumed``. The functions on the ``way`` call each other. The ``forward``
+    breaks at several lines, or at one.
     """
     frames = [(NET, 9, "forward", "n = size(x)"), *((NET, 30, one, "y = f(x)") for one in way)]
     text = (
@@ -675,6 +678,14 @@ def broken_in_its_own_forward(room: Path, begun: str, resumed: str, *way: str) -
         f"User code traceback:\n{stack(*WRAPPED, *frames)}"
     )
     lines = [f"symbolic_convert.py:5124] [0/0] [__graph_breaks] {one}" for one in text.split("\n")]
+    for at in range(40, 39 + lines_cut):
+        again = (
+            f"Graph break in user code at {NET}:{at}\nGraph Break Reason: {BRANCH}\n"
+            f"User code traceback:\n{stack(*WRAPPED, (NET, at, 'forward', 'if x.sum() > 0:'))}"
+        )
+        lines += [
+            f"symbolic_convert.py:5124] [0/0] [__graph_breaks] {one}" for one in again.split("\n")
+        ]
     for number, kind, function, line, parts in (
         (0, begun, "forward", 8, ["encoder", "norm"]),
         (1, resumed, "torch_dynamo_resume_in_forward_at_9", 11, ["layers.0", "layers.1"]),
@@ -707,6 +718,18 @@ def test_what_the_compiled_module_itself_calls_is_compiled_instead(
         "    if part is not None:\n"
         "        model.layers[n] = torch.compile(part)"
     )
+
+
+@pytest.mark.parametrize("lines_cut", [1, 5])
+def test_parts_that_are_more_graphs_than_breaks_leave_are_not_compiled(
+    lines_cut: int, tmp_path: Path
+) -> None:
+    """Three modules in place of a `forward` that breaks at one line, or at five."""
+    net = "chatty.net.Net"
+    advice = broken_in_its_own_forward(tmp_path, net, net, lines_cut=lines_cut)
+    assert all(one.id != "compile-called-parts" for one in advice)
+    (left,) = (one for one in advice if one.id == "leave-break")
+    assert "more graphs than the break leaves" in left.text
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,8 @@ FROM_OUTSIDE = {
     # which part is compiled, and when
     "backward-outside", "branch-outside", "call-first", "call-outside", "compile-around",
     "compile-caller", "compile-forward", "compile-inner", "compile-once", "compile-called-parts",
-    "first-call", "leave-call-out", "leave-step", "leave-uncompiled", "report-in-eager",
-    "leave-out", "look-up-outside", "outside",
+    "first-call", "leave-break", "leave-call-out", "leave-step", "leave-uncompiled",
+    "report-in-eager", "leave-out", "look-up-outside", "outside",
     # what it is called with
     "array-dtype", "cast", "clone", "mark-dynamic", "one-form", "one-layout", "one-mode",
     "one-rank", "one-state", "pad", "pad-few", "pad-to-multiple", "pass-argument", "pass-tensor",

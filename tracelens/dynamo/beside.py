@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from tracelens.dynamo.breaks import BreakSite, sites
+from tracelens.dynamo.breaks import BreakSite, cuts, sites
 from tracelens.evidence import Place, Table
 from tracelens.logs._checks import Comment
 from tracelens.logs.graph_breaks import GraphBreak
@@ -39,6 +39,11 @@ DEEP = 40
 Children = dict[str, str]
 
 
+#: Lines at which a ``forward`` breaks for each part that is compiled in place of it. A part is a
+#: graph with guards of its own: with half as many calls took as long, with more longer.
+CUTS_FOR_PART = 2
+
+
 def look_beside(
     found: Iterable[BreakSite], breaks: Table[GraphBreak], trees: Table[GuardTree]
 ) -> None:
@@ -56,6 +61,7 @@ def look_beside(
         return
     called, below = trees.derived(_called), breaks.derived(_below)
     compiled = trees.derived(_compiled)
+    lines = breaks.derived(cuts)
     merged = {id(site): _merged(site, compiled) for site in own}
     broken = {*below, *(name for one in merged.values() if one for name in one.led)}
     for site in own:
@@ -67,11 +73,14 @@ def look_beside(
                 if child not in broken and not _is_small(kind)
             )
             continue
-        site.parts = tuple(
+        parts = tuple(
             child.removeprefix("self.")
             for child, kind in _of_top(site, compiled).items()
             if child not in broken and not _is_small(kind)
         )
+        top = site.top
+        is_gain = top is not None and lines[top.file, top.function] >= CUTS_FOR_PART * len(parts)
+        site.parts, site.alone = (parts, False) if is_gain or not parts else ((), True)
     for site in led:
         name, frame = site.via[0]
         way = {name for name, _ in site.via}

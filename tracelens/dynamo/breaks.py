@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
@@ -21,6 +22,7 @@ __all__ = [
     "BACKEND_EXCEPTION",
     "BreakSite",
     "by_place",
+    "cuts",
     "effect",
     "lost_around",
     "once",
@@ -295,6 +297,12 @@ def _placing(breaks: Table[GraphBreak]) -> _Placing:
         if len(record.stack) > len(site.stack):
             site.stack = record.stack
     return placing
+
+
+def cuts(breaks: Table[GraphBreak]) -> Counter[tuple[str, str]]:
+    """Return at how many lines each compiled ``forward`` breaks, by its file and name."""
+    tops = (site.top for site in breaks.derived(_placing).sites.values())
+    return Counter((top.file, top.function) for top in tops if top is not None)
 
 
 def _is_told(record: GraphBreak, called: set[str]) -> bool:

@@ -1,4 +1,4 @@
-"""A library's model reads a number in its own `forward`, between its parts."""
+"""A library's model reads numbers in its own `forward`, between its parts."""
 
 import torch
 
@@ -32,20 +32,18 @@ class Model(torch.nn.Module):
     def __init__(self):
         super().__init__()
         self.encoder = Block()
-        self.layers = torch.nn.ModuleList(Block() for _ in range(3))
-        pairs = ([Block(), None], [Block(), Block()])
-        self.pairs = torch.nn.ModuleList(torch.nn.ModuleList(pair) for pair in pairs)
+        self.layers = torch.nn.ModuleList([Block(), None])
 
     def forward(self, x):
-        x = self.encoder(x)
         longest = int(x.detach().sum().item() * 0) + 8
+        x = self.encoder(x + 1)
+        longest += int(x.detach().mean().item() * 0)
         for layer in self.layers:
-            x = layer(x)
-        for first, second in self.pairs:
-            x = first(x)
-            if second is not None:
-                x = second(x)
-        return x[:, :longest]
+            if layer is not None:
+                x = layer(x * 2)
+        longest += int(x.detach().max().item() * 0)
+        x = x.relu()
+        return x[:, : longest + int(x.detach().min().item() * 0)]
 """)
 model = odd.Model()
 # before:
@@ -55,10 +53,6 @@ run = torch.compile(model)
 # for n, part in enumerate(model.layers):
 #     if part is not None:
 #         model.layers[n] = torch.compile(part)
-# for layer in model.pairs:
-#     for n, part in enumerate(layer):
-#         if part is not None:
-#             layer[n] = torch.compile(part)
 # run = model
 # end
 x = torch.randn(4, 8)

@@ -73,7 +73,7 @@ COMPILE_PARTS = Remedy(
     "compile-called-parts",
     _text,
     when="the break is in an installed package, in the `forward` of what is compiled itself, and "
-    "the guards name what that calls",
+    "the guards name what that calls: half as many modules as lines that it breaks at, or fewer",
     applies=lambda data: bool(_parts(data)),
     code=_code,
     basis="tested",

@@ -36,6 +36,7 @@ from tracelens.rules.gbr._values import named
 
 __all__ = [
     "COMPILE_INNER",
+    "LEAVE_BREAK",
     "LEAVE_CALL_OUT",
     "LEAVE_STEP",
     "LEAVE_UNCOMPILED",
@@ -259,6 +260,20 @@ LEAVE_UNCOMPILED = Remedy(
     basis="tested",
     proof="tests/advice/GBR002/leave-uncompiled.py",
 )
+LEAVE_BREAK = Remedy(
+    "leave-break",
+    lambda data: (
+        "Compile no modules in place of what calls them: those that are called beside "
+        f"{user_code.short(data.file, data.line)} would be more graphs than the break leaves, each "
+        "with guards of its own, and a call took up to 1.5 times as long where it was tried. "
+        "What removes the break is a change of the line."
+    ),
+    when="the break is in an installed package, and the modules called beside it are more graphs "
+    "than it leaves, or single layers",
+    applies=lambda data: bool(data.package and data.in_module and data.alone) and not _steps(data),
+    basis="untestable",
+    proof="it says what is known, and asks for no change",
+)
 NEWER_VERSION = Remedy(
     "newer-version",
     lambda data: (
@@ -277,6 +292,7 @@ LIBRARY = (
     LEAVE_CALL_OUT,
     LEAVE_UNCOMPILED,
     COMPILE_PARTS,
+    LEAVE_BREAK,
     COMPILE_INNER,
     SEE_PARTS,
     NOT_NAMED,

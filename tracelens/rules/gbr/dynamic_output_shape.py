@@ -12,6 +12,7 @@ from tracelens.rules.gbr._called import editable
 from tracelens.rules.gbr._parts import COMPILE_PARTS
 from tracelens.rules.gbr._site_rule import (
     COMPILE_INNER,
+    LEAVE_BREAK,
     LEAVE_CALL_OUT,
     LEAVE_STEP,
     LEAVE_UNCOMPILED,
@@ -141,6 +142,7 @@ class DynamicOutputShape(SiteRule):
             basis="untestable",
             proof="whether it is faster depends on the function",
         ),
+        LEAVE_BREAK,
         NEWER_VERSION,
     )
 

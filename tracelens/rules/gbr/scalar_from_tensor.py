@@ -15,6 +15,7 @@ from tracelens.report import Severity
 from tracelens.rules.gbr._parts import COMPILE_PARTS
 from tracelens.rules.gbr._site_rule import (
     COMPILE_INNER,
+    LEAVE_BREAK,
     LEAVE_CALL_OUT,
     LEAVE_STEP,
     LEAVE_UNCOMPILED,
@@ -300,8 +301,7 @@ class ScalarFromTensor(SiteRule):
             "capture-scalars",
             "Let Dynamo capture the number as a symbol. Where Python computes with it further on "
             "(math, NumPy, range), the graph breaks there instead.",
-            when="no branch or loop of Python depends on the number in the same line, Python does "
-            "not keep it, and no package turns it into a number of Python there",
+            when="its line neither branches on it nor keeps it, and no package converts it there",
             applies=lambda data: (
                 not data.name
                 and not _is_fake(data)
@@ -370,6 +370,7 @@ class ScalarFromTensor(SiteRule):
             basis="tested",
             proof="tests/advice/GBR001/in-python.py",
         ),
+        LEAVE_BREAK,
         NEWER_VERSION,
     )
 
