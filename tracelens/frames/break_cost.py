@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracelens.frames import Frame
+from tracelens.logs.recompiles import GlobalState, Recompile
 from tracelens.report import Cost
 
 if TYPE_CHECKING:
@@ -52,8 +53,15 @@ def _of(functions: Iterable[tuple[str, str]], frames: Table[Frame]) -> list[Fram
     """Return the frames of some functions, in the order of the table."""
     index = frames.by(_function)
     wanted = sorted(index.keys() & set(functions), key=str)
-    rows = [row for one in wanted for row in index[one]]
+    rows = [row for one in wanted for row in index[one] if not _is_of_a_mode(row.record)]
     return [row.record for row in sorted(rows, key=lambda row: (row.first.input, row.first.line))]
+
+
+def _is_of_a_mode(frame: Frame) -> bool:
+    """Whether it was compiled once more for another global mode, as it is without a break."""
+    records = (one.seen.record for one in frame.sightings)
+    again = (record.newest for record in records if isinstance(record, Recompile))
+    return any(one is not None and isinstance(one.check, GlobalState) for one in again)
 
 
 def _function(frame: Frame) -> tuple[str | None, str | None]:

@@ -159,7 +159,7 @@ class ModuleIntAttribute(RecompileRule):
                 title=f"`{group.history.function}` is compiled again for every value of {name}"
                 if group.most > 1
                 else f"`{group.history.function}` was compiled for two values of {name}",
-                message=f"{text}." if group.most > 1 else f"{text}; two entries do no harm.",
+                message=f"{text}{_two(group)}.",
                 severity=_severity(group),
                 harmless=_harmless(group),
                 held=_held(group, trees),
@@ -170,6 +170,18 @@ def _severity(group: Group) -> Severity:
     if group.most >= CERTAIN or group.is_crowded:
         return Severity.WARNING
     return Severity.INFO
+
+
+def _two(group: Group) -> str:
+    """Say what two values do: little, unless something else takes the entries as well."""
+    if group.most > 1:
+        return ""
+    if group.is_crowded:
+        return (
+            f"; the function has {group.entries} of {group.limit} entries, and what else "
+            "recompiles it is compiled for either value"
+        )
+    return "; two entries do no harm"
 
 
 def _harmless(group: Group) -> str | None:
