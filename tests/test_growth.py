@@ -200,7 +200,7 @@ def test_a_break_in_each_frame_is_judged_in_linear_time(tmp_path: Path, *, held:
         told = sites(breaks)
         assert [len(told), len(trees)] == [frames, frames]
         found.append(called(partial(look_beside, told, breaks, trees)))
-        named = [site.beside if held else site.parts for site in told]
+        named = [site.beside if held else (site.parts or site.alone) for site in told]
         assert all(named)
     assert found[0] > MANY
     assert found[1] < MOST * found[0]

@@ -116,5 +116,6 @@ def test_the_directory_of_the_cache_can_be_written(rule: type[Rule], tmp_path: P
             capture_output=True,
             text=True,
             check=True,
+            timeout=30,
         )
         assert ran.stdout.startswith(f"{tmp_path}/")

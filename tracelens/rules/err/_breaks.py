@@ -42,7 +42,7 @@ def same_break(data: FailureData) -> tuple[Advice, ...]:
             continue
         for finding in rule.check(table, **rest):
             if _OF_TORCH.search(data.message):
-                return tuple(one for one in finding.advice if "custom_op" not in (one.code or ""))
+                return tuple(one for one in finding.advice if "custom-op" not in one.id)
             return finding.advice
     return ()
 
