@@ -126,6 +126,29 @@ class BreakSite(msgspec.Struct):
         return user_code.caller(self.stack, self.line.file)
 
     @property
+    def callers(self) -> tuple[StackFrame, ...]:
+        """The user's own lines that lead there by any of the records, if it is in a package."""
+        file = self.line.file
+        found = [user_code.caller(seen.record.stack, file) for _, seen in self.events]
+        return tuple({(one.file, one.line): one for one in found if one is not None}.values())
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether more functions break there than are on the ways that the records print.
+
+        Torch prints the way to a line once. What is called on it is compiled by itself behind the
+        break, each function under a number of its own, and breaks there again.
+        """
+        numbers = {place.frame.partition("/")[0] for place, _ in self.events if place.frame}
+        printed = {
+            (frame.file, frame.function)
+            for _, seen in self.events
+            for frame in seen.record.stack
+            if frame.function != "<module>" and user_code.distance(frame.file, frame.function) < 2
+        }
+        return len(numbers) > len(printed) > 0
+
+    @property
     def outside(self) -> int:
         """How many frames of the stack lead to a compiled module, and are not of it.
 

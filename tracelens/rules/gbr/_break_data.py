@@ -49,6 +49,9 @@ class BreakData(FindingData):
     package: str = ""
     #: The user's own line that leads there, where the line is in a package.
     caller: Line | None = None
+    #: All such lines that the records name, and whether further calls lead there, unnamed.
+    callers: tuple[Line, ...] = ()
+    elsewhere: bool = False
     #: The modules through which the line is reached, such as ``self.head``, and the first call.
     via: tuple[str, ...] = ()
     via_line: Line | None = None
@@ -108,6 +111,8 @@ def break_data(site: BreakSite, name: str = "") -> BreakData:
         old_call=old_call(site),
         package=user_code.package(line.file),
         caller=_line(caller),
+        callers=tuple(Line(file=f.file, line=f.line, function=f.function) for f in site.callers),
+        elsewhere=site.elsewhere,
         via=tuple(name for name, _ in via) or site.led,
         via_line=Line(file=via[0][1].file, line=via[0][1].line, function=via[0][1].function)
         if via

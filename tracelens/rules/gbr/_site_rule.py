@@ -23,6 +23,7 @@ from tracelens.report import Confidence, Finding, Severity
 from tracelens.report.stories import Story, graph_break
 from tracelens.rules import Rule
 from tracelens.rules.gbr._break_data import BreakData, Code, Line, break_data
+from tracelens.rules.gbr._calls import LEAVE_CALL_OUT, LEAVE_UNCOMPILED
 from tracelens.rules.gbr._parts import COMPILE_PARTS
 from tracelens.rules.gbr._stories import (
     CLOCKS,
@@ -129,8 +130,9 @@ def _is_nameless(data: object) -> bool:
 
 def _way(data: BreakData) -> str:
     return (
-        "Record the guards as well: they name the modules that do not reach this line, which can "
-        f"be compiled instead of what calls them all. This log does not name them.{_led(data)}"
+        "No change can be named from this log, which holds no guards: they name the modules that "
+        "do not reach this line, which can be compiled instead of what calls them all. Record them "
+        f"as well.{_led(data)}"
     )
 
 
@@ -150,13 +152,6 @@ def _steps(data: object) -> bool:
     return isinstance(data, BreakData) and data.in_optimizer
 
 
-def _caller(data: object) -> Line | None:
-    """Return the line of the program that leads there, where no module is called from there on."""
-    if not isinstance(data, BreakData) or not data.direct or data.in_optimizer:
-        return None
-    return data.caller
-
-
 def _reporting(data: object) -> Code | None:
     return data.reporting if isinstance(data, BreakData) else None
 
@@ -167,15 +162,6 @@ def _reported(data: object) -> str:
     return (
         f"Leave the call{at} to runs that are not compiled: compiled code then reports nothing "
         "there."
-    )
-
-
-def _left_out(data: object) -> str:
-    line = _caller(data)
-    at = user_code.short(line.file, line.line) if line else ""
-    return (
-        f"The call at {at} leads there: leave it out of what is compiled, and compile what comes "
-        "before and after it."
     )
 
 
@@ -239,26 +225,6 @@ REPORT_IN_EAGER = Remedy(
     since="2.3",
     basis="tested",
     proof="tests/advice/GBR009/report-in-eager.py",
-)
-LEAVE_CALL_OUT = Remedy(
-    "leave-call-out",
-    _left_out,
-    when="the break is in an installed package that a line of the program's own calls, and no "
-    "module of the package and no optimizer leads there",
-    applies=lambda data: bool(data.package) and _caller(data) is not None and not data.is_all,
-    basis="tested",
-    proof="tests/advice/GBR002/leave-call-out.py",
-)
-LEAVE_UNCOMPILED = Remedy(
-    "leave-uncompiled",
-    lambda data: (
-        f"What is compiled is this call of `{data.package}`, and hardly anything else: compile the "
-        "modules of your own that it calls, if any, in place of it, and compare with none compiled."
-    ),
-    when="the same, and nothing would be left of what is compiled",
-    applies=lambda data: bool(data.package) and _caller(data) is not None and data.is_all,
-    basis="tested",
-    proof="tests/advice/GBR002/leave-uncompiled.py",
 )
 LEAVE_BREAK = Remedy(
     "leave-break",

@@ -19,6 +19,7 @@ __all__ = [
     "is_value",
     "named",
     "old_call",
+    "reason_of",
     "value_of",
 ]
 
@@ -35,6 +36,10 @@ _SYMBOL = "SymNodeVariable"
 _OLD_CALL = re.compile(
     r"call_method TensorVariable\(\) ((?:add|sub|addcmul|addcdiv|addmm|addmv|addbmm|baddbmm)_?) "
     r"\[ConstantVariable\((?:float|int): [^\]]{1,40}\), (?:TensorVariable|LazyVariableTracker)"
+)
+#: An object of a class that Dynamo cannot make, as most of those written in C are.
+_MADE = re.compile(
+    r"call_(?:method|function) UserDefinedClassVariable\(<class '([\w.]{1,100})'>\) (?:__new__ )?\["
 )
 #: By what name such a call takes its number now.
 _NAMED = {"add": "alpha", "sub": "alpha", "addcmul": "value", "addcdiv": "value"}
@@ -79,6 +84,14 @@ def old_call(site: BreakSite) -> str:
     told = cause.context.other if cause is not None and cause.context is not None else ""
     found = _OLD_CALL.match(told) or _OLD_CALL.match(site.record.text)
     return found[1] if found else ""
+
+
+def reason_of(site: BreakSite) -> str:
+    """Return the type of break in torch's words, and the class whose object cannot be made."""
+    cause = site.record.cause
+    told = cause.context.other if cause is not None and cause.context is not None else ""
+    made = _MADE.match(told)
+    return f"{site.record.text} (making a `{made[1]}`)" if made else site.record.text
 
 
 def is_symbol(data: _Told) -> bool:

@@ -18,7 +18,7 @@ from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story, graph_break, layers_apart
 from tracelens.rules import Rule
 from tracelens.rules.gbr._site_rule import LIBRARY, Line, break_data
-from tracelens.rules.gbr._values import SCRIPTED, VALUES, is_value, old_call, value_of
+from tracelens.rules.gbr._values import SCRIPTED, VALUES, is_value, old_call, reason_of, value_of
 from tracelens.rules.gbr._worst import WorstData, of_worst
 
 __all__ = ["BreakCountSummary"]
@@ -183,7 +183,7 @@ in user code at /home/ana/proj/model.py:39
         skipped = sum(site.skipped for group in ranked for site in group)
         lost = f"; {skipped} gave up a whole function" if skipped else ""
         only = ranked[0][0] if len(ranked) == 1 and ranked[0][0].family == "other" else None
-        reason = (_packed(only) or _cut(only.record.text).removesuffix(".")) if only else ""
+        reason = (_packed(only) or _cut(reason_of(only)).removesuffix(".")) if only else ""
         package = user_code.package(only.line.file) if only else ""
         if only is not None:
             look_beside([only], breaks, trees)
@@ -268,7 +268,7 @@ def _deliberate(group: list[BreakSite]) -> bool:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= MAX_TYPE else f"{text[:MAX_TYPE]}..."
+    return text if len(text) <= MAX_TYPE or text.endswith("`)") else f"{text[:MAX_TYPE]}..."
 
 
 def _counted(number: int, one: str) -> str:

@@ -24,7 +24,7 @@ from tracelens.report.stories import Story, backend_failed, called_in_lost, grap
 from tracelens.rules import Rule
 from tracelens.rules.gbr._raised import raised, reads_property, same_exception
 from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, Line, break_data
-from tracelens.rules.gbr._values import VALUES, is_value
+from tracelens.rules.gbr._values import VALUES, is_value, reason_of
 from tracelens.words import few
 
 if TYPE_CHECKING:  # what a log has nothing of is not imported
@@ -343,7 +343,7 @@ def _roots(found: Iterable[BreakSite]) -> str:
 def _reason(site: BreakSite) -> str:
     """Return what broke the graph, with the exception where that is one."""
     text = raised(site)
-    return f"{site.record.text} (`{text}`)" if text else site.record.text
+    return f"{site.record.text} (`{text}`)" if text else reason_of(site)
 
 
 def _in_loop(data: LostData) -> str:

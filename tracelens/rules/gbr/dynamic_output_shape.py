@@ -85,8 +85,6 @@ class DynamicOutputShape(SiteRule):
         LEAVE_UNCOMPILED,
         COMPILE_PARTS,
         COMPILE_INNER,
-        SEE_PARTS,
-        NOT_NAMED,
         Remedy(
             "capture-size",
             "Let Dynamo capture the unknown size. Inductor and eager take it; a backend of another "
@@ -102,6 +100,8 @@ class DynamicOutputShape(SiteRule):
             proof="tests/advice/GBR008/capture-size.py",
             knob=experiment.knob,
         ),
+        SEE_PARTS,
+        NOT_NAMED,
         Remedy(
             "keep-size",
             "Keep the size: select with `torch.where` instead of cutting elements out.",

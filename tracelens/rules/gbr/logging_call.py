@@ -98,6 +98,8 @@ class LoggingCall(SiteRule):
             config={
                 "torch._dynamo.config.ignore_logging_functions": "logging.Logger.debug, "
                 "logging.Logger.info, logging.Logger.warning, logging.Logger.error, "
+                "logging.Logger.exception, logging.Logger.critical, logging.Logger.log, "
+                "logging.Logger.isEnabledFor, logging.Logger.hasHandlers, "
                 "logging.debug, logging.info, logging.warning, logging.error, "
                 "transformers.utils.logging.info_once, transformers.utils.logging.warning_once"
             },

@@ -44,19 +44,21 @@ class SuppressedData(FindingData):
 
 def _innermost(data: SuppressedData) -> tuple[str, str, int]:
     """Return the function to leave out, with its place: the one that calls the operator."""
-    if data.operator is not None:
-        return data.operator.function, data.operator.file, data.operator.line
-    return stories.as_written(data.function), data.file, data.line
+    at = data.operator or Line(file=data.file, line=data.line, function=data.function)
+    return stories.as_written(at.function), at.file, at.line
 
 
 def _disabled(data: SuppressedData) -> str | None:
     """Return how to leave the function out: in a package, from outside of it."""
-    return left_out(*_innermost(data))
+    function, file, line = _innermost(data)
+    return left_out(function, file, line) if function.isidentifier() else None
 
 
 def _left_out(data: SuppressedData) -> str:
     function, file, line = _innermost(data)
     at = f" ({user_code.short(file, line)})" if data.operator is not None else ""
+    if not function.isidentifier():  # a lambda, a comprehension: nothing can stand above it
+        return f"Leave the function that holds {user_code.short(file, line)} out until it is fixed."
     return f"Leave `{function}`{at} out on purpose until it is fixed."
 
 

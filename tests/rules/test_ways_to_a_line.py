@@ -1,0 +1,110 @@
+"""What is left out where a graph breaks in a package: all calls that lead there, by real names."""
+
+from pathlib import Path
+
+import pytest
+
+from tracelens import analyze
+from tracelens.report import Finding
+
+OWN = "/home/ana/proj/model.py"
+PACKAGE = "/home/ana/venv/lib/python3.11/site-packages/waves/_core.py"
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "rules"
+BRANCH = """Data-dependent branching
+  Explanation: Detected data-dependent branching (e.g. `if my_tensor.sum() > 0:`).
+
+  Developer debug context: attempted to jump with TensorVariable()
+"""
+MAKING = """Unsupported method call
+  Explanation: Dynamo does not know how to trace method `__new__` of class `type`
+
+  Developer debug context: call_method UserDefinedClassVariable(<class 'waves._core.Wave'>) \
+__new__ [UserDefinedClassVariable(<class 'waves._core.Wave'>)] {}
+"""
+PRINTED = "Graph break in user code at"
+KNOWN = "Graph break (user stack suppressed due to duplicate graph break) in user code at"
+FIRST = (OWN, 7, "forward", "x = waves.up(x)"), (PACKAGE, 40, "up", "if x.max() > 1:")
+SECOND = (OWN, 9, "forward", "x = waves.down(x)"), (PACKAGE, 40, "down", "if x.max() > 1:")
+
+
+def findings(
+    room: Path, *records: tuple[str, tuple[tuple[str, int, str, str], ...]], reason: str = BRANCH
+) -> list[Finding]:
+    """Return what is found in a log of breaks at one line: numbers of functions, and ways."""
+    lines = []
+    for number, way in records:
+        text = f"{PRINTED if way else KNOWN} {PACKAGE}:40\nGraph Break Reason: {reason}"
+        if way:
+            steps = (f'  File "{f}", line {n}, in {name}\n    {c}\n' for f, n, name, c in way)
+            text += f"User code traceback:\n{''.join(steps)}"
+        prefix = (
+            "V1120 12:06:10.834000 77 torch/_dynamo/symbolic_convert.py:5124] "
+            f"[{number}] [__graph_breaks] "
+        )
+        lines += [prefix + line for line in text.splitlines()]
+    log = room / "run.log"
+    log.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return list(analyze(str(log)).findings)
+
+
+def advised(found: list[Finding], code: str = "GBR002") -> str:
+    (one,) = [one for one in found if one.code == code]
+    return next(advice.text for advice in one.advice if advice.id == "leave-call-out")
+
+
+def test_each_of_the_calls_that_lead_there_is_named(tmp_path: Path) -> None:
+    text = advised(findings(tmp_path, ("0/0", FIRST), ("1/0", SECOND)))
+    assert text.startswith(
+        "The calls at proj/model.py:7 and proj/model.py:9 lead there: leave them"
+    )
+    assert "Other calls" not in text
+
+
+@pytest.mark.parametrize(
+    ("numbers", "others"),
+    [
+        (("1/0",), False),  # `up` itself, behind the break in `forward`
+        (("0/1", "1/0", "1/1"), False),  # the same two functions for other sizes
+        (("1/0", "2/0", "3/0"), True),
+    ],
+)
+def test_calls_that_torch_does_not_print_may_lead_there_too(
+    tmp_path: Path, numbers: tuple[str, ...], *, others: bool
+) -> None:
+    text = advised(findings(tmp_path, ("0/0", FIRST), *((number, ()) for number in numbers)))
+    assert text.startswith("The call at proj/model.py:7 leads there: leave it out")
+    assert ("Other calls of `waves` may lead there" in text) == others
+
+
+def test_the_class_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (found,) = [
+        one for one in findings(tmp_path, ("0/0", FIRST), reason=MAKING) if one.code == "GBR012"
+    ]
+    assert found.title.endswith("Unsupported method call (making a `waves._core.Wave`)")
+    (other,) = [
+        one
+        for one in findings(tmp_path, ("0/0", FIRST), reason=MAKING.replace("__new__ ", "wave "))
+        if one.code == "GBR012"
+    ]
+    assert other.title.endswith("Unsupported method call")
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("torch_dynamo_resume_in_fold_at_40", "Leave `fold`"),
+        ("fold", "Leave `fold`"),
+        ("<lambda>", "Leave the function that holds"),
+    ],
+)
+def test_what_is_left_out_has_the_name_that_the_program_gave_it(
+    tmp_path: Path, written: str, told: str
+) -> None:
+    text = (FIXTURES / "GBR013-suppressed-errors/fires-one-operator.log").read_text("utf-8")
+    log = tmp_path / "run.log"
+    log.write_text(text.replace(", in forward\n", f", in {written}\n"), encoding="utf-8")
+    (found,) = [one for one in analyze(str(log)).findings if one.code == "GBR013"]
+    advice = next(one for one in found.advice if one.id == "leave-out")
+    assert advice.text.startswith(told)
+    assert "resume_in" not in f"{advice.text}{advice.code}"
+    assert bool(advice.code) == (written != "<lambda>")
