@@ -108,3 +108,33 @@ def test_what_is_left_out_has_the_name_that_the_program_gave_it(
     assert advice.text.startswith(told)
     assert "resume_in" not in f"{advice.text}{advice.code}"
     assert bool(advice.code) == (written != "<lambda>")
+
+
+PLAIN = "DispatchKeySet(CPU, BackendSelect, ADInplaceOrView, AutogradCPU)"
+
+
+@pytest.mark.parametrize(
+    ("keys", "first"),
+    [
+        ("CPU, BackendSelect, FuncTorchDynamicLayerFrontMode", "RCP011"),
+        ("CPU, BackendSelect", "GBR006"),  # of inference mode: no cause of what is given up
+    ],
+)
+def test_what_is_given_up_under_a_transformation_follows_from_its_tensors(
+    tmp_path: Path, keys: str, first: str
+) -> None:
+    given_up = (FIXTURES / "GBR006-break-in-loop-skips-frame/fires-under-vmap.log").read_text()
+    prefix = "V1124 00:10:41.000000 27202 torch/_dynamo/guards.py:5396] [0/1] [__recompiles] "
+    actual = f"DispatchKeySet({keys})"
+    lines = (
+        "Recompiling function scaled in /home/ana/proj/model.py:6",
+        "    triggered by the following guard failure(s):",
+        f"    - 0/0: tensor 'x' dispatch key set mismatch. expected {PLAIN}, actual {actual}",
+    )
+    log = tmp_path / "run.log"
+    text = "".join(f"{prefix}{line}\n" for line in lines) + given_up.replace("[0/0]", "[0/1]")
+    log.write_text(text, encoding="utf-8")
+    found = [one for one in analyze(str(log)).findings if one.severity != "none"]
+    assert found[0].code == first
+    (lost,) = [one for one in found if one.code == "GBR006"]
+    assert (lost.explained_by is not None) == (first == "RCP011")

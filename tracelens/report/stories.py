@@ -39,6 +39,7 @@ __all__ = [
     "resumed",
     "set_up",
     "told_once",
+    "transformed",
 ]
 
 #: What a story is about: a word, then whatever tells it from others of the word.
@@ -85,6 +86,11 @@ def as_written(function: str) -> str:
     """Return the function of the program that ``torch_dynamo_resume_in_forward_at_35`` is of."""
     name, _, line = function.removeprefix(RESUMED).rpartition("_at_")
     return name if function.startswith(RESUMED) and line.isdecimal() else function
+
+
+def transformed(function: str, file: str) -> Story:
+    """A compiled function that a transformation of torch.func (vmap, grad) calls in eager code."""
+    return "transformed", function, file
 
 
 def last_batch(file: str, line: int | None) -> Story:

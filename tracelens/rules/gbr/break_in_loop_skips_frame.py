@@ -20,7 +20,13 @@ from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
 from tracelens.remedies import Remedy
 from tracelens.report import Cost, EvidenceLine, Finding, Severity, Where
-from tracelens.report.stories import Story, backend_failed, called_in_lost, graph_break
+from tracelens.report.stories import (
+    Story,
+    backend_failed,
+    called_in_lost,
+    graph_break,
+    transformed,
+)
 from tracelens.rules import Rule
 from tracelens.rules.gbr._raised import raised, reads_property, same_exception
 from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, Line, break_data
@@ -130,7 +136,8 @@ class BreakInLoopSkipsFrame(Rule):
             "The record tells no line: Dynamo gave up before the first one. It does where a "
             "transformation of `torch.func` (`vmap`, `grad`, `jvp`) in eager code calls what is "
             "compiled. Compile the function that calls the transformation, in place of the model: "
-            "`torch.compile(torch.func.vmap(model))`, not `torch.func.vmap(torch.compile(model))`.",
+            "`torch.compile(torch.func.vmap(model))`, not `torch.func.vmap(torch.compile(model))`. "
+            "Where a library calls it, give the library the module that is not compiled.",
             when="a record without a line",
             applies=_is_at_start,
             basis="tested",
@@ -262,6 +269,8 @@ class BreakInLoopSkipsFrame(Rule):
         if isinstance(data, LostData):
             if data.reason.startswith(BACKEND_EXCEPTION):
                 yield backend_failed()
+            if _is_at_start(data):
+                yield from map(transformed, data.lost, data.lost_in)
             yield graph_break(data.file, data.line)
             yield from (graph_break(line.file, line.line) for line in data.stack[-1:])
             if _is_generated(data):

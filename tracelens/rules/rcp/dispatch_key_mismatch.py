@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.recompiles import TensorMismatch
 from tracelens.remedies import Remedy
+from tracelens.report import Finding
+from tracelens.report.stories import Story, transformed
 from tracelens.rules.rcp._changes import Group
 from tracelens.rules.rcp._data import RecompileData
 from tracelens.rules.rcp._tensor_rule import TensorRule
@@ -79,6 +83,13 @@ class DispatchKeyMismatch(TensorRule):
     )
 
     title = "`{function}` gets `{source}` with different dispatch keys"
+
+    def causes(self, finding: Finding) -> Iterator[Story]:
+        """Tell what a transformation calls, too: Dynamo gives that up in such an entry."""
+        yield from super().causes(finding)
+        data = self.data_of(finding)
+        if isinstance(data, RecompileData) and _transformed(data):
+            yield from (transformed(one.name, one.file) for one in data.functions)
 
     def message(self, group: Group, check: TensorMismatch) -> str:
         """Say what differed."""
