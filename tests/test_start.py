@@ -188,6 +188,31 @@ def test_what_a_rule_may_look_at_besides_is_not_imported(
     assert modules.isdisjoint({f"tracelens.logs.{name}" for name in others})
 
 
+@pytest.mark.parametrize(
+    ("log", "most"),
+    [
+        (ONEDNN, 280),
+        (OUTPUT_CODE, 330),
+        (GUARDS, 275),
+        (RECOMPILES, 335),
+        (TUNED, 390),
+        (BROKEN, 295),
+    ],
+    ids=lambda given: given.parent.name if isinstance(given, Path) else str(given),
+)
+def test_a_small_log_imports_a_part_of_us(log: Path, most: int, cache: Path) -> None:
+    """At most a quarter more than it takes today, of some eight hundred."""
+    own = [name for name in imported(cache, "analyze", str(log), "-q") if "tracelens" in name]
+    assert len(own) <= most, sorted(own)
+
+
+def test_a_rule_without_a_row_to_look_at_is_not_imported(cache: Path) -> None:
+    modules = imported(cache, "analyze", str(TUNED), "-q")
+    assert "tracelens.rules.tun.library_kernel_wins" in modules
+    unasked = {"tracelens.rules.err", "tracelens.rules.grd", "tracelens.failures.causes"}
+    assert modules.isdisjoint(unasked), "nothing failed, and no guards were recorded"
+
+
 def test_inputs_without_options_need_no_typer(cache: Path) -> None:
     modules = imported(cache, "analyze", str(ONEDNN))
     assert modules.isdisjoint({"typer", "tracelens.cli._app", "tracelens.cli.analyze"})

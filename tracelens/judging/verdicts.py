@@ -42,7 +42,7 @@ class Judge:
             asked: The rules that were asked, by code; it is added to them.
         """
         try:
-            verdict = self._without_asking(facts)
+            verdict = self._without_asking(facts) or self._without_rows(known)
             if verdict is not None:
                 return verdict, []
             with careful(facts.distribution, facts.module.partition(".")[0]):
@@ -74,6 +74,21 @@ class Judge:
         if facts.everything or any(filled):
             return None
         return self._believed(facts, _quiet(facts))
+
+    def _without_rows(self, known: Rule | RuleFacts) -> Verdict | None:
+        """Return the verdict of a rule of ours none of whose required tables has a row.
+
+        It says nothing whatever else is there, so that neither it nor what it may look at besides
+        is imported.
+        """
+        if not isinstance(known, RuleFacts) or known.distribution or known.everything:
+            return None
+        required = [table for table in known.tables if table.required]
+        if not required or any(map(len, self._held.tables(required).values())):
+            return None
+        if lacking := [table for table in required if table.switches]:
+            return self._lacking(known, lacking)
+        return self._believed(known, _quiet(known))
 
     def _ask(
         self, rule: Rule, facts: RuleFacts, given: dict[str, Any]
