@@ -138,3 +138,63 @@ def test_what_is_given_up_under_a_transformation_follows_from_its_tensors(
     assert found[0].code == first
     (lost,) = [one for one in found if one.code == "GBR006"]
     assert (lost.explained_by is not None) == (first == "RCP011")
+
+
+PROXY = """Failed to convert args/kwargs to proxy
+  Explanation: Missing `as_proxy()` implementation for some arg/kwarg.
+
+  Developer debug context: call_function args: UserDefinedObjectVariable(Wave) TensorVariable()
+"""
+
+
+@pytest.mark.parametrize(("at", "told"), [(FIRST, False), (FIRST[:1], True)])
+def test_nobody_edits_the_class_of_a_package(
+    tmp_path: Path, at: tuple[tuple[str, int, str, str], ...], *, told: bool
+) -> None:
+    found = findings(tmp_path, ("0/0", at), reason=PROXY)
+    if told:  # the line is the program's own, and the class may be
+        log = tmp_path / "run.log"
+        log.write_text(log.read_text().replace(f"{PACKAGE}:40", f"{OWN}:7"), encoding="utf-8")
+        found = list(analyze(str(log)).findings)
+    (one,) = [one for one in found if one.code == "GBR012"]
+    assert ("flatten" in {advice.id for advice in one.advice}) == told
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_package_s_gradients_are_not_the_program_s_losses(tmp_path: Path, *, own: bool) -> None:
+    text = (FIXTURES / "ERR020-donated-buffer-used-again/fires-retained.log").read_text()
+    log = tmp_path / "run.log"
+    log.write_text(text if own else text.replace("/home/ana/proj/", PACKAGE[:-8]), encoding="utf-8")
+    (one,) = [one for one in analyze(str(log)).findings if one.code == "ERR020"]
+    assert [advice.id for advice in one.advice] == (["off", "once"] if own else ["off"])
+
+
+SKIPPING = """Failed to handle graph break gracefully. Skipping the function and falling back to \
+eager. Graph break encountered:
+
+"""
+LOOP = """
+*** While handling this graph break, another graph break occurred: ***
+
+graph break in loop
+  Explanation: torch.compile detected a graph break in a for/while loop.
+
+  Developer debug context: frame skipped: {function} (/home/ana/proj/model.py line 3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        ("torch_dynamo_resume_in_forward_at_3", "the rest of `forward` ("),
+        ("forward", "`forward` ("),
+    ],
+)
+def test_a_function_that_dynamo_made_is_told_as_the_rest_of_the_program_s(
+    tmp_path: Path, function: str, told: str
+) -> None:
+    reason = SKIPPING + BRANCH + LOOP.format(function=function)
+    (lost,) = [
+        one for one in findings(tmp_path, ("0/0", FIRST), reason=reason) if one.code == "GBR006"
+    ]
+    assert lost.title.startswith(told)

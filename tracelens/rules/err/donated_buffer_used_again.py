@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from tracelens.dynamo import user_code
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData, FailureRule
 
@@ -50,6 +51,8 @@ class DonatedBufferUsedAgain(FailureRule):
             "once",
             "Or call backward once: add the losses, and leave out retain_graph=True.",
             code="(loss_a + loss_b).backward()",
+            when="code of your own calls it",
+            applies=lambda data: not user_code.package(data.file),
             proof="https://github.com/pytorch/pytorch/blob/main/torch/_functorch/config.py",
         ),
     )

@@ -181,8 +181,8 @@ VALUES = (
             "def __tensor_flatten__(self): return ['data'], None"
             "  # and __tensor_unflatten__, a static method"
         ),
-        when="an object of a class of tensors that does not say what it wraps",
-        applies=_is_object,
+        when="an object of a class of tensors that does not say what it wraps, in code of your own",
+        applies=lambda data: _is_object(data) and not data.package,
         since="2.1",
         basis="tested",
         proof="tests/advice/GBR012/flatten.py",

@@ -22,6 +22,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Cost, EvidenceLine, Finding, Severity, Where
 from tracelens.report.stories import (
     Story,
+    as_written,
     backend_failed,
     called_in_lost,
     graph_break,
@@ -323,7 +324,8 @@ def _quotes(site: BreakSite) -> Iterator[EvidenceLine]:
 def _shown(lost: Line, site: BreakSite) -> str:
     """Return what was given up, by the line that broke it where no record names the function."""
     if lost.function:
-        return f"`{lost.function}`"
+        name = as_written(lost.function)
+        return f"`{name}`" if name == lost.function else f"the rest of `{name}`"
     line = user_code.best(site.stack)
     if lost.file or line is None:
         return "a function"
