@@ -198,3 +198,10 @@ def test_a_function_that_dynamo_made_is_told_as_the_rest_of_the_program_s(
         one for one in findings(tmp_path, ("0/0", FIRST), reason=reason) if one.code == "GBR006"
     ]
     assert lost.title.startswith(told)
+
+
+def test_a_title_about_recompiles_names_the_program_s_function() -> None:
+    log = FIXTURES / "RCP007-module-int-attribute/fires-kept-behind-a-break.log"
+    titles = [one.title for one in analyze(str(log)).findings if one.code == "RCP007"]
+    assert any(title.startswith("the rest of `forward` ") for title in titles)
+    assert not any("_resume_in_" in title for title in titles)

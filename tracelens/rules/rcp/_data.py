@@ -56,6 +56,8 @@ __all__ = [
 
 #: Where a module has its parts.
 _PART = re.compile(r"\._(?:modules|parameters|buffers)\['(\w{1,80})'\]")
+#: How Dynamo names what is behind a graph break, in a title.
+_REST = re.compile(rf"`{RESUMED}(\w{{1,80}})_at_\d{{1,9}}`")
 #: Where a module keeps what changed.
 KEPT = "module"
 #: Values from which on a number that only grows is a counter.
@@ -282,6 +284,7 @@ class RecompileRule(Rule):
         title, message = (
             as_written(text).replace("`?`", "a function") for text in (title, message)
         )
+        title = _REST.sub(r"the rest of `\1`", title)
         return super().finding(*identity, title=title, message=message, **told)
 
     def advise(self, data: FindingData) -> tuple[Advice, ...]:
