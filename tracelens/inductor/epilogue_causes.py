@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 from tracelens.evidence.tables import Seen
 from tracelens.inductor.epilogues import Unfused, Winners
 from tracelens.inductor.graphs import is_little
-from tracelens.inductor.weights import unprepared, weight_of
+from tracelens.inductor.weights import unprepared
 from tracelens.report import Severity
 
 if TYPE_CHECKING:
@@ -22,9 +21,10 @@ __all__ = ["Cause", "cause_of", "freezes_in_vain", "moved", "reason", "severity"
 _BATCHED = {"bmm", "baddbmm"}
 #: Bytes per call of the graph that are worth a warning: more than a core's first cache holds.
 LARGE = 64 << 10
-#: Products that each element of a result sums up, from which its way through memory was too small a
-#: part to be measured: float32 layers and convolutions of 1 to 32 MiB took as long when frozen.
-MANY_PRODUCTS = 32
+#: Weights of float32 layers that a cache holds. With fewer, layers and convolutions that sum up 3
+#: to 512 products took as long when they were frozen, or frozen and tuned: for 0.1 to 200 MiB that
+#: pass through memory.
+CACHED = 32 << 10
 #: Part of oneDNN's time that reorders take, from which freezing was measured to save time.
 REORDERED = 0.2
 
@@ -107,23 +107,11 @@ def freezes_in_vain(
 ) -> bool:
     """Whether freezing saves nothing that one can measure: for what follows, or for the weights."""
     first = pairs[0]
-    weights = sum({one.weight.name: one.bytes for one in unprepared(first.seen)}.values())
-    return (
-        first.content.dtype == "float32"
-        and is_little(weights, first.seen.record, call_ms)
-        and min(map(_products, pairs)) >= MANY_PRODUCTS
-        and _reordered(execs) < REORDERED
-    )
-
-
-def _products(pair: Unfused) -> float:
-    """Return how many products each element of the result sums up; 0 where it is not known."""
-    weight = weight_of(pair.seen.record.flow, pair.producer)
-    size = weight.size if weight is not None else None
-    known = [dim for dim in size or () if isinstance(dim, int)]
-    if not size or len(known) < len(size):
-        return 0
-    return math.prod(known[1:]) if pair.call.op == "convolution" else known[0]
+    sizes = {one.weight.name: one.bytes for one in unprepared(first.seen)}
+    weights = sum(sizes.values())
+    few = weights < CACHED or is_little(weights, first.seen.record, call_ms)
+    known = bool(sizes) and all(sizes.values())
+    return first.content.dtype == "float32" and known and few and _reordered(execs) < REORDERED
 
 
 def _reordered(execs: Iterable[Seen[PrimitiveExec]]) -> float:

@@ -27,6 +27,7 @@ _PLACED = frozenset(
         *("IND001", "IND003", "IND004", "IND005", "IND006", "IND008", "IND009", "IND010"),
         *("IND011", "IND012", "IND017", "IND021", "IND027", "IND028", "IND029", "IND030", "IND031"),
         "IND032",
+        "IND033",
         *("ONE001", "ONE002", "ONE003", "ONE004", "ONE009", "ONE010", "ONE018", "ONE021"),
         "ONE023",
     }

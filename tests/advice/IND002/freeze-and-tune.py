@@ -4,8 +4,8 @@
 import torch
 
 torch.manual_seed(0)
-model = torch.compile(torch.nn.Sequential(torch.nn.Linear(3, 32), torch.nn.ReLU()).eval())
-x = torch.randn(65536, 3)
+model = torch.compile(torch.nn.Sequential(torch.nn.Linear(3, 16384), torch.nn.ReLU()).eval())
+x = torch.randn(16, 3)
 
 
 def step(number):

@@ -4,8 +4,8 @@
 import torch
 
 torch.manual_seed(0)
-model = torch.compile(torch.nn.Sequential(torch.nn.Conv2d(3, 64, 3), torch.nn.ReLU()).eval())
-x = torch.randn(4, 3, 56, 56)
+model = torch.compile(torch.nn.Sequential(torch.nn.Conv2d(256, 256, 3), torch.nn.ReLU()).eval())
+x = torch.randn(1, 256, 16, 16)
 
 
 def step(number):
