@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from math import prod
 
 import msgspec
 
@@ -144,4 +143,4 @@ def _shape(held: object) -> tuple[int, ...]:
     if not isinstance(held, TensorType):
         return ()
     sizes = tuple(dim for dim in held.shape if isinstance(dim, int))
-    return sizes if len(sizes) == len(held.shape) and prod(sizes) else ()
+    return sizes if len(sizes) == len(held.shape) and all(sizes) else ()
