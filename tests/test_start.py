@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -32,7 +33,9 @@ from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.output_code import OutputModule
 from tracelens.plugins import manifest
 from tracelens.plugins.held import Held
+from tracelens.plugins.regexes import first_characters
 from tracelens.source import read
+from tracelens.source.kinds import _may_start
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 RULES = FIXTURES / "rules"
@@ -355,3 +358,38 @@ def test_plugins_of_pydantic_are_left_out_while_a_log_is_read(
         with without_plugins_of_pydantic():
             assert os.environ[name] == (before or "__all__")
         assert os.environ.get(name) == before
+
+
+def test_what_a_bare_record_begins_with_is_told_by_its_pattern() -> None:
+    bare = [(one, one.begins) for one in manifest.current().logs if one.begins is not None]
+    assert sum(one.starts is not None for one, _ in bare) > len(bare) / 2
+    lines = {
+        line
+        for file in RULES.glob("*/fires*.log")
+        for line in file.read_text(errors="replace").splitlines()
+    }
+    begun = 0
+    for one, begins in bare:
+        for line in filter(begins.match, lines):
+            assert _may_start(one.starts, line), (one.name, line)
+            begun += 1
+    assert begun > 100
+
+
+@pytest.mark.parametrize(
+    ("pattern", "starts"),
+    [
+        ("ab|[c-e]f", "acde"),
+        (r" {0,4}x\d", " x"),
+        ("(?=ab)a", "a"),
+        ("^#", "#"),
+        ("a?", None),
+        ("(?i)a", None),
+        ("(?:(?!b)[abé])", "ab"),
+        (r"(?:(?=a)\w|b(?i:c))", None),
+    ],
+)
+def test_first_characters(pattern: str, starts: str | None) -> None:
+    assert first_characters(re.compile(pattern)) == starts
+    for text in ("\tx", "\xa0x", ""):
+        assert _may_start(starts, text), "nothing is known of other characters"

@@ -46,10 +46,15 @@ class LogFacts(msgspec.Struct, frozen=True):
     summary: str
     #: The pack that it is in; empty for what is built in.
     distribution: str = ""
+    #: What the first line of a bare record may begin with, of the printable characters of ASCII;
+    #: None where that is not known.
+    starts: str | None = None
 
     @classmethod
     def read(cls, log: type[Log], distribution: str = "") -> LogFacts:
         """Write down what ``log`` declares."""
+        from tracelens.plugins.regexes import first_characters  # noqa: PLC0415 -- once per installation
+
         own = [getattr(log, name).__func__ for name in ("environment", "tables")]
         return cls(
             module=log.__module__,
@@ -70,6 +75,7 @@ class LogFacts(msgspec.Struct, frozen=True):
             sums_up=own != [Log.environment.__func__, Log.tables.__func__],  # type: ignore[attr-defined]
             summary="" if distribution else _summary(log.name),
             distribution=distribution,
+            starts=first_characters(log.begins) if log.begins else None,
         )
 
     @property

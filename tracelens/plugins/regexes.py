@@ -14,7 +14,7 @@ from re import _constants as sre
 from re import _parser
 from typing import Any
 
-__all__ = ["check", "literal_start"]
+__all__ = ["check", "first_characters", "literal_start"]
 
 #: Characters of a pattern, and choices (``|``, ``?``) in it.
 MAX_LENGTH, MAX_CHOICES = 500, 8
@@ -64,6 +64,29 @@ def literal_start(pattern: str) -> str:
             break
         start += chr(arg)
     return start
+
+
+def first_characters(pattern: re.Pattern[str]) -> str | None:
+    """Return the printable characters of ASCII that what a pattern matches may begin with.
+
+    None where that is not known: it may be nothing at all, say.
+    """
+    if pattern.flags & ~re.UNICODE:
+        return None
+    try:
+        found, empty = _first(_ahead_left_out(_parser.parse(pattern.pattern)))
+    except ValueError:
+        return None
+    return None if empty else "".join(sorted(filter(_told, found)))
+
+
+def _told(char: str) -> bool:
+    return char.isascii() and char.isprintable()
+
+
+def _ahead_left_out(tree: Any) -> list[tuple[Any, Any]]:
+    """Return the nodes without what only looks at what comes: that takes no characters."""
+    return [node for node in _flat(tree) if node[0] not in {sre.ASSERT, sre.ASSERT_NOT}]
 
 
 def _flat(tree: Any) -> list[tuple[Any, Any]]:

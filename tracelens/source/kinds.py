@@ -55,10 +55,11 @@ class AnyOf:
     To make one pattern of them takes longer than to make each, and pays with many lines only.
     """
 
-    def __init__(self, patterns: Iterable[str]) -> None:
+    def __init__(self, patterns: Iterable[tuple[str, str | None]]) -> None:
+        """Take patterns, each with the characters that what it matches begins with, if known."""
         self._patterns = tuple(patterns)
-        #: As a kind has it whose beginning is asked for: it is not compiled a second time.
-        self._compiled = [re.compile(pattern, re.UNICODE) for pattern in self._patterns]
+        self._compiled: dict[str, re.Pattern[str]] = {}
+        self._together: re.Pattern[str] | None = None
         self._asked = 0
         self._known: dict[str, bool] = {}
 
@@ -75,8 +76,31 @@ class AnyOf:
     def _match(self, text: str) -> bool:
         self._asked += 1
         if self._asked == MANY and self._patterns:
-            self._compiled = [re.compile("|".join(f"(?:{one})" for one in self._patterns))]
-        return any(one.match(text) for one in self._compiled)
+            self._together = re.compile("|".join(f"(?:{one})" for one, _ in self._patterns))
+        if self._together is not None:
+            return self._together.match(text) is not None
+        return any(
+            self._one(pattern).match(text)
+            for pattern, starts in self._patterns
+            if _may_start(starts, text)
+        )
+
+    def _one(self, pattern: str) -> re.Pattern[str]:
+        """Return the pattern, compiled when it is first asked: most begin with other characters."""
+        if (compiled := self._compiled.get(pattern)) is None:
+            # As a kind has it whose beginning is asked for: it is not compiled a second time.
+            compiled = self._compiled[pattern] = re.compile(pattern, re.UNICODE)
+        return compiled
+
+
+def _may_start(starts: str | None, text: str) -> bool:
+    """Tell whether ``text`` may begin with one of the characters; of others nothing is known."""
+    first = text[:1]
+    return starts is None or not (first.isascii() and first.isprintable()) or first in starts
+
+
+def _starts(log: type[Log] | LogFacts) -> str | None:
+    return log.starts if isinstance(log, LogFacts) else None
 
 
 class Kinds:
@@ -134,12 +158,13 @@ class Kinds:
     @cached_property
     def may_begin(self) -> AnyOf:
         """Matches the first line of a bare record of some kind that is known by a pattern."""
-        return AnyOf(pattern for pattern, _ in self.patterns)
+        return AnyOf((pattern, _starts(log)) for pattern, log in self.patterns)
 
     @cached_property
     def _may_interrupt(self) -> AnyOf:
         """Like :attr:`may_begin`, without the kinds whose lines may be of other records."""
-        return AnyOf(pattern for pattern, log in self.patterns if not log.partial)
+        patterns = ((one, log) for one, log in self.patterns if not log.partial)
+        return AnyOf((pattern, _starts(log)) for pattern, log in patterns)
 
     @cached_property
     def may_continue(self) -> AnyOf:
@@ -148,7 +173,8 @@ class Kinds:
         openers |= {log.name: log for log in self.packs}
         goes_on = [_source(log, "continues") for log in openers.values()]
         tab = ["\t"] if self.structured is not None else []
-        return AnyOf([*(pattern for pattern in goes_on if pattern is not None), *tab])
+        patterns = [*(pattern for pattern in goes_on if pattern is not None), *tab]
+        return AnyOf((pattern, None) for pattern in patterns)
 
     def openings(self) -> list[str]:
         """Return patterns, one of which matches each line that is not the program's by its start.
@@ -261,7 +287,7 @@ class Kinds:
         """Return the kind whose bare records begin like ``text``, by its pattern."""
         if not self.may_begin.match(text):
             return None
-        logs = (log for _, log in self.patterns)
+        logs = (log for _, log in self.patterns if _may_start(_starts(log), text))
         begun = (log for log in logs if log.begins is not None and log.begins.match(text))
         return next((self.load(log) for log in begun), None)
 
