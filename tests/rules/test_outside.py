@@ -46,9 +46,9 @@ FROM_OUTSIDE = {
     "instruction-set", "let-through", "name-the-loss", "newer-version", "no-hooks",
     "one-thread", "print-later", "dim-auto", "maybe-mark-dynamic", "drop-last", "reset",
     "compile-model",
-    "warn-later", "register-fake", "register-patterns", "reorder-loops", "unspec-int",
-    "in-library", "keep-caches", "raise-limit", "record-dynamic", "report", "own-code-object",
-    "trace-autograd", "unwrap", "fused",
+    "warn-later", "scripted-class", "register-fake", "register-patterns", "reorder-loops",
+    "unspec-int", "in-library", "keep-caches", "raise-limit", "record-dynamic", "report",
+    "own-code-object", "trace-autograd", "unwrap", "fused",
     # where to begin: the finding that is named has advice of its own
     "breaks-first", "causes-first", "not-named", "see-breaks", "see-parts", "worst-first",
 }  # fmt: skip

@@ -65,3 +65,42 @@ def test_a_wrapper_that_checks_arguments_is_taken_off(log: str, advice: list[str
     assert found
     for one in found:
         assert [each.id for each in one.advice] == advice
+
+
+@pytest.mark.parametrize(
+    ("name", "scripted"),
+    [
+        ("ScriptModule.__getattr__", True),
+        ("RecursiveScriptModule.__getattr__", True),
+        ("Proxy.__getattr__", False),
+        ("ScriptModule.save", False),
+    ],
+)
+def test_a_method_of_torchscript_is_left_out_and_not_called_elsewhere(
+    name: str, scripted: bool, tmp_path: Path
+) -> None:
+    at = "V1124 00:00:59.833000 23 torch/_dynamo/symbolic_convert.py:5124] [0/0] [__graph_breaks]"
+    lines = [
+        " Graph break in user code at /home/ana/proj/model.py:18",
+        " Graph Break Reason: Attempted to inline function marked as skipped",
+        (
+            "   Explanation: Dynamo developers have intentionally marked that the function "
+            f"`{name}` should not be traced."
+        ),
+        "",
+        (
+            f"   Developer debug context: qualname: {name}, name: {name.rpartition('.')[2]}, "
+            "filename: `/usr/torch/jit/_script.py`, skip reason: file matches MOD_SKIPLIST"
+        ),
+        "",
+        " User code traceback:",
+        '   File "/home/ana/proj/model.py", line 18, in walk',
+        "     return self.one(x)",
+        "",
+    ]
+    log = tmp_path / "run.log"
+    log.write_text("".join(f"{at}{line}\n" for line in lines))
+    (finding,) = [f for f in analyze(str(log)).findings if f.code == "GBR009"]
+    ids = [one.id for one in finding.advice]
+    assert (ids[0] == "scripted-class") is scripted
+    assert ("call-outside" in ids) is not scripted

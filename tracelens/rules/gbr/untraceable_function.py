@@ -39,6 +39,11 @@ def _is_scripted(data: BreakData) -> bool:
     return "_CachedForward." in data.name or data.name in SCRIPTED
 
 
+def _is_scripted_class(data: BreakData) -> bool:
+    """Whether a method is read from an object whose class is made on ``ScriptModule``."""
+    return data.name.endswith(tuple(f"{name}.__getattr__" for name in SCRIPTED))
+
+
 def _of_optimizer(data: BreakData) -> bool:
     return data.name.rpartition(".")[0].rpartition(".")[2] == "Optimizer"
 
@@ -143,6 +148,16 @@ class UntraceableFunction(SiteRule):
             basis="tested",
             proof="tests/advice/GBR009/plain-module.py",
         ),
+        Remedy(
+            "scripted-class",
+            "The object is a `torch.jit.ScriptModule`: TorchScript runs its methods, and Dynamo "
+            "does not look into them. Compile what comes before and after the call, where that is "
+            "most of the work; where the call is, compile nothing. To have its layers compiled, "
+            "build them as an `nn.Module` that nothing scripts.",
+            when="an attribute of a module of TorchScript",
+            applies=_is_scripted_class,
+            proof="https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0008.html",
+        ),
         REPORT_IN_EAGER,
         Remedy(
             "functional-call",
@@ -190,7 +205,9 @@ class UntraceableFunction(SiteRule):
             ),
             when="code of your own, or where the log does not say",
             applies=lambda data: (
-                editable(data) and not _of_optimizer(data) and not _is_scripted(data)
+                editable(data)
+                and not _of_optimizer(data)
+                and not (_is_scripted(data) or _is_scripted_class(data))
             ),
             basis="tested",
             proof="tests/advice/GBR009/call-outside.py",
@@ -201,7 +218,8 @@ class UntraceableFunction(SiteRule):
             when="a function of your own or of an extension, not of Python or torch itself",
             applies=lambda data: (
                 own(data)
-                and not (_is_warning(data) or _is_scripted(data) or _is_copy(data) or data.entered)
+                and not (_is_warning(data) or _is_scripted(data) or _is_scripted_class(data))
+                and not (_is_copy(data) or data.entered)
                 and not wrapped(data).startswith("__")
                 and bool(wrapped(data))
             ),
