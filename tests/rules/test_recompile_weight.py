@@ -202,6 +202,25 @@ def test_a_first_entry_out_of_a_cache_is_no_measure(
     assert ("static-sizes" in {one.id for one in found.advice}) is is_told
 
 
+@pytest.mark.parametrize(("whole", "is_told"), [(85, True), (95, False)])
+def test_clocks_tell_of_entries_where_a_table_tells_the_sum_alone(
+    whole: int, is_told: bool, tmp_path: Path
+) -> None:
+    last_batch(tmp_path, 58, 27, rows=20)
+    log = tmp_path / "run.log"
+    with log.open("a") as file:
+        for text in (
+            "TorchDynamo compilation metrics:",
+            "Function, Runtimes (s)",
+            f"_compile.compile_inner, {whole}.0",
+        ):
+            file.write(f"I1120 20:40:00.000000 7 torch/_dynamo/utils.py:925] {text}\n")
+    (found,) = [one for one in analyze(str(log)).findings if one.code == "RCP003"]
+    assert found.severity is (Severity.INFO if is_told else Severity.NONE)
+    said = f"27 s of the {whole} s that compiling took, by the clocks of the log"
+    assert (said in found.message) is is_told
+
+
 def test_more_rows_than_before_are_no_last_batch(tmp_path: Path) -> None:
     found = last_batch(tmp_path, 7, 18, rows=20)
     assert [one.id for one in found.advice][:1] == ["mark-dynamic"]

@@ -22,8 +22,7 @@ _BATCHED = {"bmm", "baddbmm"}
 #: Bytes per call of the graph that are worth a warning: more than a core's first cache holds.
 LARGE = 64 << 10
 #: Weights of float32 layers that a cache holds. With fewer, layers and convolutions that sum up 3
-#: to 512 products took as long when they were frozen, or frozen and tuned: for 0.1 to 200 MiB that
-#: pass through memory.
+#: to 64 products took as long when they were frozen, or frozen and tuned (one CPU with AVX2).
 CACHED = 32 << 10
 #: Part of oneDNN's time that reorders take, from which freezing was measured to save time.
 REORDERED = 0.2

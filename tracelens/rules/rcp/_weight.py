@@ -65,6 +65,9 @@ class Weight(NamedTuple):
             for step in found:
                 by_process[step.place.process].append(step)
         each = [_taken(steps, frames, measured=measured) for steps in by_process.values()]
+        if measured and not any(each):  # a table of phases alone: the sum, and no single entry
+            measured = False
+            each = [_taken(steps, frames, measured=measured) for steps in by_process.values()]
         whole = 1000 * slowest.seconds if slowest else 0.0
         return cls(whole, max(each, default=0.0), measured, most)
 
