@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tracelens.dynamo.recompile_causes import is_captured
@@ -19,6 +20,11 @@ from tracelens.rules.rcp._tell import listed, tell
 
 __all__ = ["ClosureOrPartialContents"]
 
+#: Where torch itself names the variable, behind the guard (2.13).
+_NAMED = re.compile(r'guard on "(\w{1,80})"')
+#: Where a module keeps what it calls before or after ``forward``.
+_HOOKS = re.compile(r"_hooks\[")
+
 
 class ClosureOrPartialContents(RecompileRule):
     """A value that a function captured, in its closure or as a default, differs between calls.
@@ -35,13 +41,15 @@ class ClosureOrPartialContents(RecompileRule):
         [0/1] [__recompiles]     triggered by the following guard failure(s):
         [0/1] [__recompiles]     - 0/0: function.__closure__[0].cell_contents == 'a'
 
+    A hook is such a function: that a module holds it makes the guard long.
+
     ## When it is harmless
     One recompile: an integer is a symbol afterwards, and two functions that take turns need two
     entries. Where a decorator's closure holds the function that it wraps, the entries of several
     models are told apart by it: a note, since RCP030 tells what they share.
 
     ## What to do
-    Pass the value as an argument, numbers as tensors.
+    Pass the value as an argument, numbers as tensors. What a hook needs it can hold as a tensor.
 
     ## How a live run confirms it
     The same calls with the value passed as an argument: the recompiles are gone.
@@ -63,9 +71,21 @@ class ClosureOrPartialContents(RecompileRule):
 
     remedies = (
         Remedy(
+            "hold-tensor",
+            "A hook is called by the module, and takes no further argument: let it hold a tensor "
+            "in place of the number (`torch.tensor([n])`), and index or compute with that. A "
+            "tensor that a function holds is an input of the graph.",
+            when="a number that a hook of a module holds",
+            applies=lambda data: bool(_HOOKS.search(data.source)) and _are_numbers(data.values),
+            basis="tested",
+            proof="tests/advice/RCP026/hold-tensor.py",
+            edits=True,
+        ),
+        Remedy(
             "pass-argument",
             "Pass the value as an argument; a number as a tensor.",
-            when="the program's own function",
+            when="the program's own function, other than a hook",
+            applies=lambda data: not _HOOKS.search(data.source),
             basis="tested",
             proof="tests/advice/RCP026/pass-argument.py",
         ),
@@ -87,7 +107,7 @@ class ClosureOrPartialContents(RecompileRule):
                 group,
                 frames,
                 trees,
-                title=f"{group.cause.what}, which a function holds, differs between calls",
+                title=f"{_held(group)} holds, differs between calls",
                 message=f"It was {_values(group)}, and then another value: {group.times}."
                 + ("" if again else " Once: expected."),
                 severity=Severity.INFO,
@@ -107,6 +127,19 @@ class ClosureOrPartialContents(RecompileRule):
                     harmless="each model needs an entry",
                     is_avoidable=False,
                 )
+
+
+def _held(group: Group) -> str:
+    """Return what is held, and by what: by their names where torch tells the variable's."""
+    comment = group.first.failure.comment if group.first.failure else None
+    found = _NAMED.search(comment.hint) if comment and comment.function else None
+    if comment is None or found is None:
+        return f"{group.cause.what}, which a function"
+    return f"`{found[1]}`, which `{comment.function}`"
+
+
+def _are_numbers(values: tuple[str, ...]) -> bool:
+    return bool(values) and all(one.lstrip("-").replace(".", "", 1).isdecimal() for one in values)
 
 
 def _values(group: Group) -> str:
