@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
-import sysconfig
 import venv
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
@@ -65,12 +64,13 @@ def test_a_wheel_holds_what_its_users_would_have_to_make(tmp_path: Path) -> None
 
 def test_a_wheel_is_built_where_only_a_variable_tells_what_there_is(tmp_path: Path) -> None:
     """As pip does it: the interpreter has nothing, and PYTHONPATH leads to what is required."""
-    pytest.importorskip("hatchling", reason="hatchling is not installed")
+    found = pytest.importorskip("hatchling", reason="hatchling is not installed")
+    packages = Path(found.__file__).parent.parent
     venv.create(tmp_path / "bare", with_pip=False)
     done = subprocess.run(
         [tmp_path / "bare" / "bin" / "python", "-c", BUILD.format("wheel"), str(tmp_path)],
         cwd=ROOT,
-        env={"PYTHONPATH": sysconfig.get_path("purelib"), "PATH": "/usr/bin:/bin"},
+        env={"PYTHONPATH": str(packages), "PATH": "/usr/bin:/bin"},
         capture_output=True,
         text=True,
         check=False,

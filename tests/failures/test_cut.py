@@ -111,7 +111,7 @@ def test_a_real_tensor_among_fake_ones_is_named(tmp_path: Path) -> None:
     path.write_text(text, encoding="utf-8")
     finding = analyze(str(path)).told[0]
     assert finding.code == "ERR015"
-    assert "register_buffer" in str([one.code for one in finding.advice])
+    assert "register_buffer" in finding.advice[0].text
 
 
 CALLER = (f"{TORCH}/_inductor/runtime/triton_heuristics.py", "_precompile_config", "ASTSource(")
