@@ -106,6 +106,26 @@ def test_what_is_skipped_may_hold_bad_text() -> None:
     assert isinstance(event, Complete)
 
 
+@pytest.mark.parametrize("args", ['[1, {"ph": "X"}, 2]', '"a"', "null", '{"bytes": [1]}'])
+@pytest.mark.parametrize("name", ["a", "a\xff"])
+def test_arguments_that_are_none_cost_no_time(args: str, name: str) -> None:
+    text = f'[{{"ph":"X","name":"{name}","ts":1,"dur":2,"args":{args}}}]'
+    (event,) = events(text.encode("latin-1"))
+    assert isinstance(event, Complete)
+    assert (event.dur, event.args) == (2, None)
+
+
+@pytest.mark.parametrize("name", ["a", "a\xff"])
+def test_arguments_are_decoded_when_asked_for(name: str) -> None:
+    args = '{"External id": 3, "Sequence number": 12345678901234567890123, "dtype": "\\u00e9"}'
+    text = f'[{{"ph":"X","name":"{name}","ts":1,"args":{args}}}]'
+    (event,) = events(text.encode("latin-1"))
+    assert isinstance(event, Complete)
+    assert event.args is not None
+    assert (event.args.external, event.args.dtype) == (3, "\N{LATIN SMALL LETTER E WITH ACUTE}")
+    assert event.args is event.args
+
+
 @pytest.mark.parametrize("phase", list("sftbenSTpFCPNODRcVv()iIBEM"))
 def test_every_phase_of_the_format_is_an_event(phase: str) -> None:
     (event,) = events(json.dumps([{"ph": phase, "name": "n", "ts": 1, "id": 1}]).encode())
@@ -126,7 +146,7 @@ REFUSED = {
     "Invalid value": '{"ph":"?","name":"a"}',
     "Expected `float`": '{"ph":"X","name":"a","ts":"12"}',
     "Expected `str`": '{"ph":"X","name":["a"],"ts":1}',
-    "Expected `object": '{"ph":"X","name":"a","ts":1,"args":[1,{"ph":"X"},2]}',
+    "Expected `object": '{"ph":"M","name":"a","ts":1,"args":[1,{"ph":"X"},2]}',
     "out of range": '{"ph":"X","name":"a","ts":1e400}',
     "missing required field": '{"ph":"X","ts":1}',
     "got `int`": "3",

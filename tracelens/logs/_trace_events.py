@@ -75,10 +75,14 @@ class Arguments(msgspec.Struct, gc=False):
     flop: Any = msgspec.field(name="kernel_flop", default=None)
 
 
+_DECODE_ARGUMENTS = msgspec.json.Decoder(Arguments | None).decode
+
+
 class Complete(msgspec.Struct, tag_field="ph", tag="X", gc=False, kw_only=True):
     """A span. ``ts`` and ``dur`` in microseconds; the origin of ``ts`` is any.
 
-    The fields are in the order in which Kineto writes them: so they are found at once.
+    The fields are in the order in which Kineto writes them: so they are found at once. Arguments
+    are decoded when they are asked for, since those of most events never are.
     """
 
     cat: str | None = None
@@ -87,7 +91,20 @@ class Complete(msgspec.Struct, tag_field="ph", tag="X", gc=False, kw_only=True):
     tid: Id = None
     ts: float
     dur: float = 0.0
-    args: Arguments | None = None
+    #: The arguments as they are written; an instance of ``Arguments``, or None, once decoded.
+    held: msgspec.Raw = msgspec.field(name="args", default=_NOTHING)
+
+    @property
+    def args(self) -> Arguments | None:
+        """What is used of the arguments; None where there are none, or not as they should be."""
+        held: Any = self.held
+        if type(held) is msgspec.Raw:
+            try:
+                held = _DECODE_ARGUMENTS(held) if held else None
+            except (ValueError, RecursionError):
+                held = None
+            self.held = held
+        return held  # type: ignore[no-any-return]
 
 
 class Begin(msgspec.Struct, tag_field="ph", tag="B", gc=False):
@@ -239,7 +256,9 @@ def decode_tolerantly(text: bytes) -> Event:
         return decode_one(text)
     except (ValueError, RecursionError) as first:
         try:
-            event: Event = msgspec.convert(_without_shapes(loads(text)), _KINDS)
+            found = loads(text)
+            args = _taken_out(found)
+            event: Event = msgspec.convert(found, _KINDS)
         except (ValueError, RecursionError) as error:
             reason = first if isinstance(first, msgspec.ValidationError) else error
             return Refused(text[:2000].decode("utf-8", "replace"), _one_line(reason))
@@ -247,15 +266,21 @@ def decode_tolerantly(text: bytes) -> Event:
             value = getattr(event, field, None)
             if value:
                 setattr(event, field, value.encode("utf-8", "replace").decode())
+        if isinstance(event, Complete):
+            event.held = msgspec.Raw(args)
         return event
 
 
-def _without_shapes(event: Any) -> Any:
-    """Return an event as it is but for what is only decoded when it is asked for."""
-    if isinstance(event, dict) and isinstance(event.get("args"), dict):
-        for name in ("Input Dims", "Input type", "Concrete Inputs"):
-            event["args"].pop(name, None)
-    return event
+def _taken_out(event: Any) -> bytes:
+    """Take out of a span what is only decoded when it is asked for; return it without shapes."""
+    if not isinstance(event, dict) or event.get("ph") != "X":
+        return b""
+    args = event.pop("args", None)
+    if not isinstance(args, dict):
+        return b""
+    for name in ("Input Dims", "Input type", "Concrete Inputs"):
+        args.pop(name, None)
+    return json.dumps(args).encode()
 
 
 #: Where in the text, which differs from event to event.
