@@ -50,6 +50,14 @@ class Table(Generic[K]):
             self.items.append(item)
         return number
 
+    def all(self, items: Sequence[K]) -> list[int]:
+        """Return the numbers of ``items``."""
+        numbers = self._numbers
+        try:
+            return [numbers[item] for item in items]
+        except KeyError:
+            return [self.number(item) for item in items]
+
 
 class Activities:
     """Kernels, copies and fills of all devices."""

@@ -44,10 +44,10 @@ class Devices:
             return self._take_kernels
         return None
 
-    def follow(self) -> None:
-        """Take in what is followed in the order of time."""
+    def follow(self, operators: list[tuple[Complete, Name]]) -> None:
+        """Take in what is followed in the order of time, with the ``operators`` of the host."""
         self.chains.follow()
-        self.products.follow()
+        self.products.follow(operators)
 
     def _take_kernels(self, name: Name) -> None:
         self.kernels.add(name.waiting)

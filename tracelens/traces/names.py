@@ -18,7 +18,7 @@ from tracelens.logs._trace_events import Complete, Event
 from tracelens.logs.chrome_trace import ChromeTrace
 from tracelens.traces.categories import category_of
 
-__all__ = ["OTHER_NAMES", "Entry", "Name", "Names"]
+__all__ = ["LAUNCH", "LOOK", "OTHER_NAMES", "WORK", "Entry", "Follow", "Name", "Names"]
 
 #: Different names that are told apart; further ones lose their digits, and then everything.
 MAX_NAMES = 10_000
@@ -30,6 +30,8 @@ MAX_NAME = 16_000
 MAX_CATEGORY = 64
 #: Characters of all names; C++ templates are long.
 MAX_CHARACTERS = 8 << 20
+#: Roles of operators: their work is known; what they take is looked at; they may launch kernels.
+WORK, LOOK, LAUNCH = 1, 2, 4
 #: Durations that are held before they are folded.
 FOLD = 1 << 19
 #: Names with a zero for each digit that are remembered.
@@ -39,9 +41,17 @@ _ZEROS = str.maketrans("123456789", "000000000")
 _STEPS = "ProfilerStep#"
 _STEP = re.compile(rf"{_STEPS}\d+$")
 
-#: How to add the duration of an event, where to put the event for more (None for no more), and
-#: which name it is.
-Entry: TypeAlias = tuple[Callable[[float], None], Callable[[Complete], None] | None, "Name"]
+#: Where to put an event with its name, and where without; None for no more of it.
+Follow: TypeAlias = tuple[
+    Callable[[tuple[Complete, "Name"]], None] | None, Callable[[Complete], None] | None
+]
+#: How to add the duration of an event, where to put the event for more, and which name it is.
+Entry: TypeAlias = tuple[
+    Callable[[float], None],
+    Callable[[tuple[Complete, "Name"]], None] | None,
+    Callable[[Complete], None] | None,
+    "Name",
+]
 #: Category and name of an event as they come; what of them is told apart.
 _Raw: TypeAlias = tuple[str | None, str]
 _Key: TypeAlias = tuple[str, str]
@@ -58,6 +68,7 @@ class Name:
         "moved",
         "parts",
         "records",
+        "role",
         "self_us",
         "text",
         "times",
@@ -79,6 +90,8 @@ class Name:
         self.waiting: list[Complete] = []
         #: What a span of this name counts as where nesting is followed.
         self.parts = 0
+        #: What is looked at of such operators: a set of ``WORK``, ``LOOK`` and ``LAUNCH``.
+        self.role = 0
         #: Microseconds without what runs inside; bytes that were copied or set.
         self.self_us = 0.0
         self.moved = 0
@@ -100,7 +113,7 @@ class Name:
 class Names:
     """All names of one trace. ``follow`` says where the events of a new name go besides."""
 
-    def __init__(self, follow: Callable[[Name], Callable[[Complete], None] | None]) -> None:
+    def __init__(self, follow: Callable[[Name], Follow]) -> None:
         #: Category and name as they come -> what to do with an event.
         self.known: dict[_Raw, Entry] = {}
         #: Whether names were put together because there are too many.
@@ -118,8 +131,8 @@ class Names:
         self._written = 0
 
     def __iter__(self) -> Iterator[Name]:
-        for _, _, name in self._by_key.values():
-            yield name
+        for entry in self._by_key.values():
+            yield entry[3]
 
     def meet(self, category: str | None, name: str, number: int) -> Entry:
         """Return what to do with an event of that name, which is the ``number``-th of the trace."""
@@ -185,11 +198,11 @@ class Names:
     def of(self, event: Complete) -> Name:
         """Return the name of an event that has been met."""
         raw = event.cat, event.name
-        return (self.known.get(raw) or self._find(*raw, 0))[2]
+        return (self.known.get(raw) or self._find(*raw, 0))[3]
 
     def count(self, category: str | None, name: str, number: int) -> None:
         """Count an event that takes no time."""
-        self._find(category, name, number)[2].count += 1
+        self._find(category, name, number)[3].count += 1
 
     def added(self, events: int) -> None:
         """Note that a list of ``events`` is done; fold when too many durations are held."""
@@ -221,7 +234,7 @@ class Names:
         text = "\t".join(key)
         self._written += len(text)
         met = Name(text, number)
-        found = self._by_key[key] = met.durations.append, self._follow(met), met
+        found = self._by_key[key] = met.durations.append, *self._follow(met), met
         return found
 
 

@@ -8,7 +8,7 @@ last is taken; a vector that is multiplied with a product of matrices; and a dia
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -116,13 +116,12 @@ class _Sum:
 class NeedlessProducts:
     """Those of one trace."""
 
-    waiting: list[tuple[Complete, Name]] = field(default_factory=list)
     _threads: dict[ThreadId, _Thread] = field(default_factory=dict)
     _sums: dict[tuple[str, str, str, bool], _Sum] = field(default_factory=dict)
 
-    def follow(self) -> None:
-        """Take in what is waiting, in order of time on each thread."""
-        for event, name in self.waiting:
+    def follow(self, operators: Iterable[tuple[Complete, Name]]) -> None:
+        """Take in the next operators, in order of time on each thread."""
+        for event, name in operators:
             key = event.pid, event.tid
             thread = self._threads.get(key)
             if thread is None:
@@ -134,7 +133,6 @@ class NeedlessProducts:
             elif event.ts >= thread.end:
                 thread.end = event.ts + event.dur
                 self._next(thread, event, name)
-        self.waiting.clear()
 
     def found(self) -> Iterator[tuple[Name, Needless]]:
         """Yield the forms, with the first product of each."""

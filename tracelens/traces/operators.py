@@ -6,9 +6,9 @@ it: a stack of what is open is all that it takes. Where they come in another ord
 
 from __future__ import annotations
 
+import math
 import re
 from enum import IntFlag
-from functools import cache
 
 from tracelens.logs import Record
 from tracelens.logs._trace_events import Complete, Id
@@ -27,7 +27,7 @@ from tracelens.logs.chrome_trace import (
     ProfilerStep,
 )
 from tracelens.traces.device import Busy, Intervals
-from tracelens.traces.names import Name, Names
+from tracelens.traces.names import Name
 
 __all__ = ["Lane", "Operators", "Part", "Tally", "part_of"]
 
@@ -71,8 +71,6 @@ _COMPILE, _LOADING, _OPTIMIZER, _COMPILED = (
 _NODE, _FORWARD, _GRAPH = int(Part.NODE), int(Part.FORWARD), int(Part.GRAPH)
 #: What computes, where it is seen; a region holds Python, too.
 _WORK = _OPERATOR | _OPTIMIZER | _GRAPH
-#: What is timed in tallies.
-_TIMED = _NODE - 1
 #: Counted wherever they are.
 _CALLED = _REGION | _STEP | int(Part.COMPILE_ID)
 #: How operators begin that take lists of tensors.
@@ -151,13 +149,22 @@ class Tally:
         self.length = length
         self.number: int | None = None
         self.text = ""
-        self.us: dict[int, float] = {}
+        #: By the parts that a span was the outermost of: a handful of sets.
+        self._us: dict[int, float] = {}
         self.regions = 0
         self.frames: dict[str, None] = {}
         self.nested = 0
         self.compiles: dict[str, None] = {}
         self.single = 0
         self.multi = 0
+
+    def take(self, parts: int, us: float) -> None:
+        """Add the time of a span that is the outermost of its ``parts``."""
+        self._us[parts] = self._us.get(parts, 0.0) + us
+
+    def spent(self, part: Part) -> float:
+        """Return the time of all spans that are the outermost of a part."""
+        return math.fsum(us for parts, us in self._us.items() if parts & part)
 
     def call(self, frame: str, *, nested: bool) -> None:
         """Count a call of a compiled frame."""
@@ -192,13 +199,13 @@ class Lane:
 class Operators:
     """The threads of one trace and the steps on them."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self) -> None:
         self.lanes: dict[tuple[Id, Id], Lane] = {}
         self.total = Tally()
         #: Steps, each with about the number of its event.
         self.steps: list[tuple[int, Tally]] = []
-        #: Spans of the list in hand.
-        self.waiting: list[Complete] = []
+        #: Spans of the list in hand; who fills it clears it.
+        self.waiting: list[tuple[Complete, Name]] = []
         self.compiling, self.loading, self.working = Intervals(), Intervals(), Intervals()
         #: Calls of compiled frames, and whether the trace tells their graphs from the rest of them.
         self.regions = Intervals()
@@ -207,7 +214,6 @@ class Operators:
         self.again: list[tuple[Name, Complete]] = []
         #: The last node of each thread.
         self._nodes: dict[tuple[Id, Id], Complete] = {}
-        self._names = names
         self._number = 0
 
     @property
@@ -229,30 +235,26 @@ class Operators:
     def follow(self, number: int) -> None:
         """Take in the spans that are waiting, which come after the ``number``-th event."""
         self._number = number
-        threads: dict[tuple[Id, Id], list[Complete]] = {}
+        threads: dict[tuple[Id, Id], list[tuple[Complete, Name]]] = {}
         pid = tid = object()  # of none
-        for event in self.waiting:
+        for pair in self.waiting:
+            event = pair[0]
             if event.tid != tid or event.pid != pid:
                 pid, tid = event.pid, event.tid
-                events = threads.setdefault((pid, tid), [])
-            events.append(event)
+                keep = threads.setdefault((pid, tid), []).append
+            keep(pair)
         for key, events in threads.items():
             lane = self.lanes.get(key)
             if lane is None:
                 if len(self.lanes) >= MAX_LANES:
                     continue
-                lane = self.lanes[key] = Lane(events[0].ts, number + 1)
+                lane = self.lanes[key] = Lane(events[0][0].ts, number + 1)
             self._follow(lane, events)
-        self.waiting.clear()
 
-    def _follow(self, lane: Lane, events: list[Complete]) -> None:
-        known, stack, last = self._names.known, lane.stack, lane.last
+    def _follow(self, lane: Lane, events: list[tuple[Complete, Name]]) -> None:
+        stack, last = lane.stack, lane.last
         lane.spans += len(events)
-        for event in events:
-            try:
-                name = known[event.cat, event.name][2]
-            except KeyError:  # of the end of an event that began in another list
-                name = self._names.of(event)
+        for event, name in events:
             start, us, parts = event.ts, event.dur, name.parts
             end = start + us
             while stack and stack[-1][0] <= start:
@@ -293,10 +295,8 @@ class Operators:
                     tally.multi += multi
                     tally.single += not multi
         self._occupy(event, name, fresh, around)
-        us = event.dur
-        for part in _bits(fresh & _TIMED):
-            for tally in tallies:
-                tally.us[part] = tally.us.get(part, 0.0) + us
+        for tally in tallies:
+            tally.take(fresh, event.dur)
         return step
 
     def _call(self, name: Name, around: int, step: Tally | None) -> None:
@@ -350,8 +350,3 @@ class Operators:
         step.text = text
         self.steps.append((self._number + 1, step))
         return step
-
-
-@cache
-def _bits(parts: int) -> tuple[int, ...]:
-    return tuple(1 << bit for bit in range(parts.bit_length()) if parts >> bit & 1)

@@ -17,7 +17,7 @@ import msgspec
 from tracelens.logs._trace_events import Complete
 from tracelens.traces.activity import Table, ThreadId
 from tracelens.traces.host_chains import HostChains
-from tracelens.traces.names import Name
+from tracelens.traces.names import LOOK, WORK, Name
 from tracelens.traces.needless import NeedlessProducts
 from tracelens.traces.op_work import job_of
 
@@ -25,6 +25,7 @@ __all__ = ["Called", "Products", "Work"]
 
 #: Operators whose kernels are waited for, and distinct shapes that are told apart.
 MAX_OPERATORS = 200_000
+_SEEN = WORK | LOOK
 MAX_SHAPES = 5_000
 #: Operators that call another one of these for their work.
 AROUND = frozenset({"aten::convolution", "aten::_convolution", "aten::embedding"})
@@ -83,7 +84,6 @@ class Products:
         #: Products whose result is hardly used.
         self.needless = NeedlessProducts()
         #: Of the list in hand.
-        self.operators: list[tuple[Complete, Name]] = []
         self.kernels: list[tuple[Complete, Name]] = []
         self._by_shape: dict[tuple[str, bytes, bytes, bytes], int] = {}
         self.works: list[Work] = []
@@ -112,12 +112,14 @@ class Products:
             if event.args is not None and isinstance(event.args.correlation, int | str):
                 self._fills.append((event.args.correlation, event.dur))
 
-    def follow(self) -> None:
-        """Take in what is waiting: operators first, since they start the kernels."""
-        self.host.follow(self.operators)
-        self.needless.follow()
+    def follow(self, operators: list[tuple[Complete, Name]]) -> None:
+        """Take in ``operators`` and what is waiting: they first, since they start the kernels."""
+        looked = [pair for pair in operators if pair[1].role & _SEEN]
+        worked = [pair for pair in looked if pair[1].role & WORK]
+        self.host.follow(worked)
+        self.needless.follow(looked)
         by_shape = self._by_shape
-        for event, name in self.operators:
+        for event, name in worked:
             args = event.args
             if args is None or not isinstance(args.external, (int, str)) or not args.dims:
                 continue
@@ -139,7 +141,6 @@ class Products:
         for event, name in self.kernels:
             if event.args is not None:
                 self._kernel(event, name)
-        self.operators.clear()
         self.kernels.clear()
 
     def _on_host(self, event: Complete) -> float:

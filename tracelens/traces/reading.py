@@ -36,13 +36,13 @@ from tracelens.traces.devices import Devices
 from tracelens.traces.header import read_header
 from tracelens.traces.host import Host
 from tracelens.traces.memory import Memory
-from tracelens.traces.names import OTHER_NAMES, Name, Names
+from tracelens.traces.names import LAUNCH, LOOK, OTHER_NAMES, WORK, Follow, Name, Names
 from tracelens.traces.needless import LOOKED_AT
 from tracelens.traces.op_work import has_work
 from tracelens.traces.operators import Operators, part_of
 from tracelens.traces.reader import CHUNK, TraceReader
 from tracelens.traces.runtime import Runtime
-from tracelens.traces.sites import Sites, is_own
+from tracelens.traces.sites import Sites, is_own, launches
 from tracelens.traces.spans import Kind, Spans, kind_of
 from tracelens.traces.summing import summed
 
@@ -89,7 +89,7 @@ class Reading:
         self.path = path
         self.evidence = Evidence()
         self.names = Names(self._follow)
-        self.operators = Operators(self.names)
+        self.operators = Operators()
         self.devices = Devices()
         self.host = Host()
         self.runtime = Runtime(self.host, self.devices.products)
@@ -123,11 +123,13 @@ class Reading:
         for event in rest:
             if type(event) is Complete:
                 try:
-                    add, follow, _ = known[event.cat, event.name]
+                    add, keep, follow, name = known[event.cat, event.name]
                 except KeyError:
                     number = after - length_hint(rest)
-                    add, follow, _ = self.names.meet(event.cat, event.name, number)
+                    add, keep, follow, name = self.names.meet(event.cat, event.name, number)
                 add(event.dur)
+                if keep is not None:
+                    keep((event, name))
                 if follow is not None:
                     follow(event)
             elif type(event) not in UNTIMED:
@@ -142,7 +144,8 @@ class Reading:
             if name.waiting:
                 take(name)
                 name.waiting.clear()
-        self.devices.follow()
+        self.devices.follow(self.operators.waiting)
+        self.operators.waiting.clear()
         self.names.added(len(events))
 
     def finish(self, header: bytes) -> Evidence:
@@ -229,96 +232,78 @@ class Reading:
         whole = Complete(
             name=begin.name, ts=begin.ts, dur=us, cat=begin.cat, pid=begin.pid, tid=begin.tid
         )
-        add, follow, _ = self.names.meet(begin.cat, begin.name, number)
+        add, keep, follow, name = self.names.meet(begin.cat, begin.name, number)
         add(us)
+        if keep is not None:
+            keep((whole, name))
         if follow is not None:
             follow(whole)
 
     # What is measured besides the time of each name.
 
-    def _follow(self, name: Name) -> Callable[[Complete], None] | None:
+    def _follow(self, name: Name) -> Follow:
         """Return where the events of a name go to be followed."""
         record = name.record
         take = self.devices.taker(record)
         if isinstance(record, RuntimeCall):
             take = self.runtime.taker(record)
         elif isinstance(record, (PythonFunction, BuiltinFunction)):
-            again = kind_of(record)
-            if again == Kind.VALIDATES:
-                return partial(self._follow_frame, name, is_own(name))
-            if again is not None:
-                return partial(self.spans.add, again, name)
-            return partial(self._follow_own, name) if is_own(name) else self._frames.append
+            return self._follow_frame(name, record)
         elif take is None and record is not None:
             return self._follow_host(name, record)
         if take is None:
-            return None
+            return None, None
         self._takers.append((name, take))
-        return name.waiting.append
+        return None, name.waiting.append
 
-    def _follow_host(self, name: Name, record: Record) -> Callable[[Complete], None] | None:
+    def _follow_frame(self, name: Name, record: Record) -> Follow:
+        """Return where the calls of a Python function go."""
+        kind = kind_of(record)
+        if kind is not None and kind != Kind.VALIDATES:
+            return None, partial(self.spans.add, kind, name)
+        lines = self.sites.lines.append if is_own(name) else None
+        return lines, self._frames.append if kind is None else partial(self._validate, name)
+
+    def _follow_host(self, name: Name, record: Record) -> Follow:
         """Return where the spans of an operator, an annotation or a module go."""
         kind = kind_of(record)
         if getattr(record, "category", "") not in _HOST:
-            return None if kind is None else partial(self.spans.add, kind, name)
+            return None, None if kind is None else partial(self.spans.add, kind, name)
         name.parts = int(part_of(record))
+        name.role = LAUNCH if launches(record) else 0
+        keep = self.operators.waiting.append
+        shaped = has_work(str(record))
         if kind is not None:
-            shaped = kind == Kind.FORM and has_work(str(record))
-            return partial(self._follow_shaped if shaped else self._follow_span, kind, name)
+            name.role |= WORK | LOOK if shaped and kind == Kind.FORM else 0
+            return keep, partial(self.spans.add, kind, name)
         if isinstance(record, Collective) and record.communicator not in ON_DEVICE:
-            return partial(self._follow_collective, name, record.operation)
+            return keep, partial(self._follow_collective, name, record.operation)
         if isinstance(record, BackwardNode) and record.evaluated:
-            return self._follow_evaluated
-        if has_work(str(record)):
-            return partial(self._follow_product, name)
-        taker = str(record) in LOOKED_AT
-        return partial(self._follow_taker, name) if taker else self.operators.waiting.append
+            return keep, self._follow_evaluated
+        name.role |= WORK | LOOK if shaped else LOOK * (str(record) in LOOKED_AT)
+        return keep, None
 
-    def _follow_product(self, name: Name, event: Complete) -> None:
-        self.operators.waiting.append(event)
-        products = self.devices.products
-        products.operators.append((event, name))
-        products.needless.waiting.append((event, name))
-
-    def _follow_taker(self, name: Name, event: Complete) -> None:
-        self.operators.waiting.append(event)
-        self.devices.products.needless.waiting.append((event, name))
-
-    def _follow_span(self, kind: Kind, name: Name, event: Complete) -> None:
-        self.operators.waiting.append(event)
-        self.spans.add(kind, name, event)
-
-    def _follow_own(self, name: Name, event: Complete) -> None:
+    def _validate(self, name: Name, event: Complete) -> None:
         self._frames.append(event)
-        self.sites.lines.append((name, event))
-
-    def _follow_frame(self, name: Name, own: bool, event: Complete) -> None:
-        self._frames.append(event)
-        if own:
-            self.sites.lines.append((name, event))
         self.spans.add(Kind.VALIDATES, name, event)
 
-    def _follow_shaped(self, kind: Kind, name: Name, event: Complete) -> None:
-        self._follow_product(name, event)
-        self.spans.add(kind, name, event)
-
     def _follow_evaluated(self, event: Complete) -> None:
-        self.operators.waiting.append(event)
         self.spans.evaluated.append(event.ts)
 
     def _follow_collective(self, name: Name, operation: str, event: Complete) -> None:
-        self.operators.waiting.append(event)
         self.meeting.add(event.ts, event.ts + event.dur)
         self.devices.collectives.meetings.add("", name, operation, 0, event)
 
     def _take_spans(self) -> None:
         """Remember the long operators, annotations and frames of the list in hand."""
-        self.sites.take(self.operators.waiting, self.names)
+        waiting = self.operators.waiting
+        self.sites.take(waiting)
         least = self.host.least
         long: dict[Name, list[Complete]] = {}
-        for waiting in (self.operators.waiting, self._frames):
-            for event in [event for event in waiting if event.dur >= least]:
-                long.setdefault(self.names.of(event), []).append(event)
+        for event, name in [pair for pair in waiting if pair[0].dur >= least]:
+            long.setdefault(name, []).append(event)
+        for event in [event for event in self._frames if event.dur >= least]:
+            long.setdefault(self.names.of(event), []).append(event)
         self._frames.clear()
         for name, events in long.items():
             if isinstance(name.record, PythonFunction):

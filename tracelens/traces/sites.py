@@ -12,18 +12,19 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from tracelens.logs import Record
 from tracelens.logs._trace_events import Complete
 from tracelens.logs.chrome_trace import BackwardNode, Operator, PythonFunction
 from tracelens.traces.activity import in_order
 from tracelens.traces.measured import Measured
-from tracelens.traces.names import Name, Names
+from tracelens.traces.names import LAUNCH, Name
 from tracelens.traces.own_frames import mine
 from tracelens.traces.spans import FORMS, Kind, Spans, Tree
 
 if TYPE_CHECKING:
     from tracelens.traces.reading import Reading
 
-__all__ = ["LaunchedAt", "Sites", "is_own", "launched_at"]
+__all__ = ["LaunchedAt", "Sites", "is_own", "launched_at", "launches"]
 
 #: Calls of functions, and operators, that are kept: the first ones.
 MAX_LINES = 1 << 16
@@ -60,26 +61,31 @@ class Sites:
         #: Number that an operator shares with the node that computes its gradient; 0 for none.
         self.sequences = array("q")
         #: Calls of the program's functions in the list in hand.
-        self.lines: list[tuple[Name, Complete]] = []
+        self.lines: list[tuple[Complete, Name]] = []
         self._lines = self._operators = 0
 
-    def take(self, operators: list[Complete], names: Names) -> None:
+    def take(self, operators: list[tuple[Complete, Name]]) -> None:
         """Add the lines of the list in hand, and its operators, until there are too many."""
         if self._lines < MAX_LINES:
             self._lines += len(self.lines)
-            self._add(Kind.LINE, self.lines)
+            self.sequences.extend([0] * self.spans.add_all(Kind.LINE, self.lines))
         self.lines.clear()
         if self._operators < MAX_OPERATORS:
-            named = [(names.of(event), event) for event in operators]
-            found = [pair for pair in named if isinstance(pair[0].record, _OPERATORS)]
+            found = [pair for pair in operators if pair[1].role & LAUNCH]
             self._operators += len(found)
-            self._add(Kind.OPERATOR, found)
+            added = self.spans.add_all(Kind.OPERATOR, found)
+            self.sequences.extend([_sequence(event) for event, _ in found[:added]])
 
-    def _add(self, kind: Kind, found: list[tuple[Name, Complete]]) -> None:
-        for _, event in found[: self.spans.add_all(kind, found)]:
-            number = event.args.sequence if event.args is not None else None
-            known = isinstance(number, int) and 0 <= number < 1 << 62
-            self.sequences.append(number + 1 if known and number is not None else 0)
+
+def _sequence(event: Complete) -> int:
+    args = event.args
+    number = args.sequence if args is not None else None
+    return number + 1 if isinstance(number, int) and 0 <= number < 1 << 62 else 0
+
+
+def launches(record: Record) -> bool:
+    """Tell whether spans of a name are operators that may launch kernels."""
+    return isinstance(record, _OPERATORS)
 
 
 def is_own(name: Name) -> bool:

@@ -143,17 +143,17 @@ class Spans:
         self.threads.append(self.thread_table.number((event.pid, event.tid)))
         self.kinds.append(kind)
 
-    def add_all(self, kind: Kind, found: list[tuple[Name, Complete]]) -> int:
+    def add_all(self, kind: Kind, found: list[tuple[Complete, Name]]) -> int:
         """Add those that there is room for, and return how many these are."""
         room = max(0, MAX_SPANS - len(self.starts))
         if len(found) > room:
             self.full = True
             found = found[:room]
-        self.starts.extend([event.ts for _, event in found])
-        self.ends.extend([event.ts + event.dur for _, event in found])
-        self.names.extend([self.name_table.number(name) for name, _ in found])
-        number = self.thread_table.number
-        self.threads.extend([number((event.pid, event.tid)) for _, event in found])
+        self.starts.extend([event.ts for event, _ in found])
+        self.ends.extend([event.ts + event.dur for event, _ in found])
+        self.names.extend(self.name_table.all([name for _, name in found]))
+        threads = [(event.pid, event.tid) for event, _ in found]
+        self.threads.extend(self.thread_table.all(threads))
         self.kinds.extend([kind] * len(found))
         return len(found)
 

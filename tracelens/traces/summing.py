@@ -345,7 +345,7 @@ def _operators(tally: Tally, origin: float, *, ordered: bool) -> dict[str, Any]:
             "loading_ms": Part.LOADING,
             "optimizer_ms": Part.OPTIMIZER,
         }
-        fields |= {field: _ms(tally.us.get(int(part), 0.0)) for field, part in parts.items()}
+        fields |= {field: _ms(tally.spent(part)) for field, part in parts.items()}
         fields |= {
             "regions": tally.regions,
             "frames": tuple(tally.frames),
