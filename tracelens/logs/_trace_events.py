@@ -44,15 +44,21 @@ _NOTHING = msgspec.Raw(b"")
 
 
 class Arguments(msgspec.Struct, gc=False):
-    """What is used of an event's arguments."""
+    """What is used of an event's arguments; those of operators first, in Kineto's order."""
 
+    #: What joins an operator and the kernels that it starts.
+    external: Any = msgspec.field(name="External id", default=None)
+    #: Of operators: what joins those of the forward pass and their gradients.
+    sequence: Any = msgspec.field(name="Sequence number", default=None)
+    #: Of operators, with ``record_shapes=True``: read for products only.
+    values: msgspec.Raw = msgspec.field(name="Concrete Inputs", default=_NOTHING)
+    types: msgspec.Raw = msgspec.field(name="Input type", default=_NOTHING)
+    dims: msgspec.Raw = msgspec.field(name="Input Dims", default=_NOTHING)
     #: Of copies and fills on the device; calls of the HIP runtime give it as text.
     bytes: int | float | str | None = None
     #: Of kernels: three numbers, as a rule. It is only compared.
     grid: Any = None
-    #: What joins an operator and the kernels that it starts.
-    external: Any = msgspec.field(name="External id", default=None)
-    #: The same, as traces of 2021 have it with kernels.
+    #: What joins a kernel and its operator, as traces of 2021 have it with kernels.
     old_external: Any = msgspec.field(name="external id", default=None)
     #: What joins a kernel and the call that launched it.
     correlation: Any = None
@@ -64,12 +70,6 @@ class Arguments(msgspec.Struct, gc=False):
     dtype: Any = None
     group_name: Any = msgspec.field(name="Process Group Name", default=None)
     group_ranks: Any = msgspec.field(name="Process Group Ranks", default=None)
-    #: Of operators, with ``record_shapes=True``: read for products only.
-    dims: msgspec.Raw = msgspec.field(name="Input Dims", default=_NOTHING)
-    types: msgspec.Raw = msgspec.field(name="Input type", default=_NOTHING)
-    values: msgspec.Raw = msgspec.field(name="Concrete Inputs", default=_NOTHING)
-    #: Of operators: what joins those of the forward pass and their gradients.
-    sequence: Any = msgspec.field(name="Sequence number", default=None)
     #: Of kernels: gigabytes and operations, where torch was told to write them.
     gb: Any = msgspec.field(name="kernel_num_gb", default=None)
     flop: Any = msgspec.field(name="kernel_flop", default=None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
@@ -114,8 +115,9 @@ class Names:
     """All names of one trace. ``follow`` says where the events of a new name go besides."""
 
     def __init__(self, follow: Callable[[Name], Follow]) -> None:
-        #: Category and name as they come -> what to do with an event.
-        self.known: dict[_Raw, Entry] = {}
+        #: Category, and name, as they come -> what to do with an event.
+        self.known: defaultdict[str | None, dict[str, Entry]] = defaultdict(dict)
+        self._count = 0
         #: Whether names were put together because there are too many.
         self.full = False
         self._follow = follow
@@ -136,19 +138,20 @@ class Names:
 
     def meet(self, category: str | None, name: str, number: int) -> Entry:
         """Return what to do with an event of that name, which is the ``number``-th of the trace."""
-        raw = category, name
-        if raw in self.known:  # of an event that began and ended in two
-            return self.known[raw]
+        entry = self.known[category].get(name)
+        if entry is not None:  # of an event that began and ended in two
+            return entry
         entry = self._find(category, name, number)
-        self._know(raw, entry)
+        self._know((category, name), entry)
         if not self._closed:
             self._characters += len(name)
-            self._closed = len(self.known) >= MAX_NAMES or self._characters >= MAX_CHARACTERS
+            self._closed = self._count >= MAX_NAMES or self._characters >= MAX_CHARACTERS
         return entry
 
     def _know(self, raw: _Raw, entry: Entry) -> None:
         """Remember a name as it comes: for good, or until the list in hand is done."""
-        self.known[raw] = entry
+        self.known[raw[0]][raw[1]] = entry
+        self._count += 1
         if self._closed:
             self._passing.append(raw)
 
@@ -158,9 +161,9 @@ class Names:
             return
         known, found = self.known, self._by_key.get
         new = {
-            raw: None
+            (event.cat, event.name): None
             for event in events
-            if type(event) is Complete and (raw := (event.cat, event.name)) not in known
+            if type(event) is Complete and event.name not in known[event.cat]
         }
         text = "\n".join([name for _, name in new])
         if not new or _STEPS in text:
@@ -178,7 +181,7 @@ class Names:
             entry = found((category, name)) or together((category, shape))
             entry = entry or self._put_together(category, shape)
             if entry is not None:
-                known[raw] = entry
+                known[raw[0]][raw[1]] = entry
                 passing(raw)
 
     def _put_together(self, category: str, shape: str) -> Entry | None:
@@ -197,8 +200,8 @@ class Names:
 
     def of(self, event: Complete) -> Name:
         """Return the name of an event that has been met."""
-        raw = event.cat, event.name
-        return (self.known.get(raw) or self._find(*raw, 0))[3]
+        entry = self.known[event.cat].get(event.name)
+        return (entry or self._find(event.cat, event.name, 0))[3]
 
     def count(self, category: str | None, name: str, number: int) -> None:
         """Count an event that takes no time."""
@@ -206,9 +209,12 @@ class Names:
 
     def added(self, events: int) -> None:
         """Note that a list of ``events`` is done; fold when too many durations are held."""
-        for raw in self._passing:
-            del self.known[raw]
-        self._passing.clear()
+        if self._passing:
+            for category, name in self._passing:
+                del self.known[category][name]
+            self._passing.clear()
+            for category in [category for category, names in self.known.items() if not names]:
+                del self.known[category]
         self._held += events
         if self._held > FOLD:
             self.fold()

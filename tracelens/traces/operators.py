@@ -80,6 +80,8 @@ _MULTI = ("_foreach_", "_fused_", "_amp_foreach_")
 _NOT_EAGER = int(
     Part.OPERATOR | Part.COMPILED | Part.DISPATCH | Part.COMPILE | Part.LOADING | Part.OPTIMIZER
 )
+#: What an operator counts as that is nowhere inside.
+_PLAIN = _OPERATOR | _EAGER
 #: Nodes of autograd's own are numbered; those of Python and of libraries are not.
 _OWN_NODE = re.compile(r"\w+Backward\d+\Z")
 #: Operators of modules: formulas of backward passes call what these are made of. Inside of a node
@@ -235,15 +237,7 @@ class Operators:
     def follow(self, number: int) -> None:
         """Take in the spans that are waiting, which come after the ``number``-th event."""
         self._number = number
-        threads: dict[tuple[Id, Id], list[tuple[Complete, Name]]] = {}
-        pid = tid = object()  # of none
-        for pair in self.waiting:
-            event = pair[0]
-            if event.tid != tid or event.pid != pid:
-                pid, tid = event.pid, event.tid
-                keep = threads.setdefault((pid, tid), []).append
-            keep(pair)
-        for key, events in threads.items():
+        for key, events in _by_thread(self.waiting).items():
             lane = self.lanes.get(key)
             if lane is None:
                 if len(self.lanes) >= MAX_LANES:
@@ -268,11 +262,18 @@ class Operators:
                 last = start
                 if stack:
                     limit, outer, around, step = stack[-1]
-                    name.inner += outer is name
+                    if outer is name:
+                        name.inner += 1
                     outer.self_us -= us if end <= limit else limit - start
             if not around and end > lane.end:
                 lane.end = end
-            if parts & ~around or parts & _CALLED:
+            if parts == _OPERATOR and not around & _NOT_EAGER:  # the usual one, at once
+                lane.us += us
+                self.total.take(_PLAIN, us)
+                if step is not None:
+                    step.take(_PLAIN, us)
+                self.working.add(start, end)
+            elif parts & ~around or parts & _CALLED:
                 lane.us += us if parts & _OPERATOR & ~around else 0.0
                 step = self._tally(event, name, around, step)
             stack.append((end, name, around | parts, step))
@@ -350,3 +351,17 @@ class Operators:
         step.text = text
         self.steps.append((self._number + 1, step))
         return step
+
+
+def _by_thread(
+    events: list[tuple[Complete, Name]],
+) -> dict[tuple[Id, Id], list[tuple[Complete, Name]]]:
+    """Return what runs on each thread, in the order of the file."""
+    threads: dict[tuple[Id, Id], list[tuple[Complete, Name]]]
+    threads = {(event.pid, event.tid): [] for event, _ in events}
+    if len(threads) == 1:
+        return dict.fromkeys(threads, events)
+    for pair in events:
+        event = pair[0]
+        threads[event.pid, event.tid].append(pair)
+    return threads

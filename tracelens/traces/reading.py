@@ -123,7 +123,7 @@ class Reading:
         for event in rest:
             if type(event) is Complete:
                 try:
-                    add, keep, follow, name = known[event.cat, event.name]
+                    add, keep, follow, name = known[event.cat][event.name]
                 except KeyError:
                     number = after - length_hint(rest)
                     add, keep, follow, name = self.names.meet(event.cat, event.name, number)
