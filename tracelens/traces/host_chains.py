@@ -93,14 +93,16 @@ class HostChains:
 
     def follow(self, operators: Iterable[tuple[Complete, Name]]) -> None:
         """Take in the next operators, in order of time on each thread."""
+        pid = tid = object()  # of none
+        thread: _Thread | None = None
         for event, name in operators:
-            key = event.pid, event.tid
-            thread = self._threads.get(key)
-            if thread is None:
-                if len(self._threads) >= MAX_THREADS:
-                    continue
-                thread = self._threads[key] = _Thread()
-            self._next(thread, event, name)
+            if event.tid != tid or event.pid != pid:
+                pid, tid = event.pid, event.tid
+                thread = self._threads.get((pid, tid))
+                if thread is None and len(self._threads) < MAX_THREADS:
+                    thread = self._threads[pid, tid] = _Thread()
+            if thread is not None and event.ts >= thread.end:  # else inside of another one
+                self._next(thread, event, name)
 
     def chains(self) -> Iterator[tuple[Name, Chain]]:
         """Yield the elementwise sequences, with the operator that begins them."""
@@ -154,8 +156,6 @@ class HostChains:
 
     def _next(self, thread: _Thread, event: Complete, name: Name) -> None:
         start, us = event.ts, event.dur
-        if start < thread.end:  # inside of another one
-            return
         pause = start - thread.end
         if pause > MAX_PAUSE_US:
             if pause > MAX_PAUSE * thread.last_us:

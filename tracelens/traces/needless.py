@@ -41,6 +41,8 @@ MAX_FORMS = 200
 _SAME = frozenset({"aten::copy_"})
 #: Operators in which what was found may turn out to be used again.
 MAX_HELD = 32
+#: Besides products, what is looked at where nothing comes before it.
+_BEGINS = frozenset({"aten::select", "aten::slice", "aten::diag_embed"})
 _ADDED = frozenset({"aten::add", "aten::add_", "aten::sub", "aten::sub_"})
 
 
@@ -121,13 +123,16 @@ class NeedlessProducts:
 
     def follow(self, operators: Iterable[tuple[Complete, Name]]) -> None:
         """Take in the next operators, in order of time on each thread."""
+        pid = tid = object()  # of none
+        thread: _Thread | None = None
         for event, name in operators:
-            key = event.pid, event.tid
-            thread = self._threads.get(key)
+            if event.tid != tid or event.pid != pid:
+                pid, tid = event.pid, event.tid
+                thread = self._threads.get((pid, tid))
+                if thread is None and len(self._threads) < MAX_THREADS:
+                    thread = self._threads[pid, tid] = _Thread()
             if thread is None:
-                if len(self._threads) >= MAX_THREADS:
-                    continue
-                thread = self._threads[key] = _Thread()
+                continue
             if event.name == "aten::linear":
                 thread.linear_end = event.ts + event.dur
             elif event.ts >= thread.end:
@@ -152,9 +157,8 @@ class NeedlessProducts:
 
     def _next(self, thread: _Thread, event: Complete, name: Name) -> None:
         sides = _SIDES.get(event.name)
-        takes = event.name in {"aten::select", "aten::slice"}
-        waits = thread.last or thread.held
-        if not (sides or takes or waits or event.name == "aten::diag_embed"):
+        waits = thread.last is not None or thread.held is not None
+        if not (waits or sides or event.name in _BEGINS):
             return
         shapes = _decoded(event.args.dims if event.args is not None else b"")
         if thread.held is not None:

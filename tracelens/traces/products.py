@@ -27,6 +27,8 @@ __all__ = ["Called", "Products", "Work"]
 MAX_OPERATORS = 200_000
 _SEEN = WORK | LOOK
 MAX_SHAPES = 5_000
+#: Stands between texts of JSON, and never inside of one.
+_APART = b"\0"
 #: Operators that call another one of these for their work.
 AROUND = frozenset({"aten::convolution", "aten::_convolution", "aten::embedding"})
 #: Fills, and calls that ask for one.
@@ -64,15 +66,16 @@ class Called:
         self.us, self.ran = array("d"), array("b")
         self.host_us = array("d")
 
-    def add(self, event: Complete, work: int, host_us: float) -> int:
-        """Add one; return its number."""
-        self.starts.append(event.ts)
-        self.threads.append(self.thread_table.number((event.pid, event.tid)))
-        self.works.append(work)
-        self.us.append(0.0)
-        self.ran.append(0)
-        self.host_us.append(host_us)
-        return len(self.starts) - 1
+    def add(self, calls: list[tuple[Complete, int, float]]) -> None:
+        """Add some: each with the number of its work, and what it took on the host."""
+        self.starts.extend([event.ts for event, _, _ in calls])
+        self.threads.extend(
+            self.thread_table.all([(event.pid, event.tid) for event, _, _ in calls])
+        )
+        self.works.extend([work for _, work, _ in calls])
+        self.us.frombytes(bytes(8 * len(calls)))
+        self.ran.frombytes(bytes(len(calls)))
+        self.host_us.extend([us for _, _, us in calls])
 
 
 class Products:
@@ -85,7 +88,7 @@ class Products:
         self.needless = NeedlessProducts()
         #: Of the list in hand.
         self.kernels: list[tuple[Complete, Name]] = []
-        self._by_shape: dict[tuple[str, bytes, bytes, bytes], int] = {}
+        self._by_shape: dict[tuple[str, bytes], int] = {}
         self.works: list[Work] = []
         self.called = Called()
         self._by_id: dict[Any, int] = {}
@@ -118,12 +121,22 @@ class Products:
         worked = [pair for pair in looked if pair[1].role & WORK]
         self.host.follow(worked)
         self.needless.follow(looked)
-        by_shape = self._by_shape
-        for event, name in worked:
+        self._take(worked)
+        for event, name in self.kernels:
+            if event.args is not None:
+                self._kernel(event, name)
+        self.kernels.clear()
+
+    def _take(self, operators: list[tuple[Complete, Name]]) -> None:
+        """Keep the calls of operators whose work is known, until there are too many."""
+        by_shape, by_id = self._by_shape, self._by_id
+        kept: list[tuple[Complete, int, float]] = []
+        first = len(self.called.starts)
+        for event, name in operators:
             args = event.args
             if args is None or not isinstance(args.external, (int, str)) or not args.dims:
                 continue
-            key = (event.name, bytes(args.dims), bytes(args.types), bytes(args.values))
+            key = event.name, _APART.join((args.dims, args.types, args.values))
             number = by_shape.get(key)
             if number is None:
                 if len(by_shape) >= MAX_SHAPES:
@@ -136,12 +149,11 @@ class Products:
                 work = self.works[number]
                 work.calls += 1
                 work.host_us += host_us
-            if len(self.called.starts) < MAX_OPERATORS:  # ids may come again
-                self._by_id[args.external] = self.called.add(event, number, host_us)
-        for event, name in self.kernels:
-            if event.args is not None:
-                self._kernel(event, name)
-        self.kernels.clear()
+            at = first + len(kept)
+            if at < MAX_OPERATORS:  # ids may come again
+                by_id[args.external] = at
+                kept.append((event, number, host_us))
+        self.called.add(kept)
 
     def _on_host(self, event: Complete) -> float:
         """Return what an operator took on the host; 0 where another one is counted for it."""
