@@ -90,10 +90,9 @@ class Host:
         if not long:
             return
         number = self.name_table.number(str(name.record))
-        for event in long:
-            self.starts.append(event.ts)
-            self.ends.append(event.ts + event.dur)
-            self.threads.append(self.thread_table.number((event.pid, event.tid)))
+        self.starts.extend([event.ts for event in long])
+        self.ends.extend([event.ts + event.dur for event in long])
+        self.threads.extend(self.thread_table.all([(event.pid, event.tid) for event in long]))
         self.names.extend([number] * len(long))
         self.kinds.extend([kind] * len(long))
         if len(self.starts) > MAX_SPANS:

@@ -19,7 +19,7 @@ from tracelens.logs._trace_events import Complete, Event
 from tracelens.logs.chrome_trace import ChromeTrace
 from tracelens.traces.categories import category_of
 
-__all__ = ["LAUNCH", "LOOK", "OTHER_NAMES", "WORK", "Entry", "Follow", "Name", "Names"]
+__all__ = ["LAUNCH", "LISTS", "LOOK", "OTHER_NAMES", "WORK", "Entry", "Follow", "Name", "Names"]
 
 #: Different names that are told apart; further ones lose their digits, and then everything.
 MAX_NAMES = 10_000
@@ -31,8 +31,9 @@ MAX_NAME = 16_000
 MAX_CATEGORY = 64
 #: Characters of all names; C++ templates are long.
 MAX_CHARACTERS = 8 << 20
-#: Roles of operators: their work is known; what they take is looked at; they may launch kernels.
-WORK, LOOK, LAUNCH = 1, 2, 4
+#: Roles of operators: their work is known; what they take is looked at; they may launch kernels;
+#: they take lists of tensors.
+WORK, LOOK, LAUNCH, LISTS = 1, 2, 4, 8
 #: Durations that are held before they are folded.
 FOLD = 1 << 19
 #: Names with a zero for each digit that are remembered.
@@ -91,7 +92,7 @@ class Name:
         self.waiting: list[Complete] = []
         #: What a span of this name counts as where nesting is followed.
         self.parts = 0
-        #: What is looked at of such operators: a set of ``WORK``, ``LOOK`` and ``LAUNCH``.
+        #: What is looked at of such operators: a set of ``WORK``, ``LOOK``, ``LAUNCH``, ``LISTS``.
         self.role = 0
         #: Microseconds without what runs inside; bytes that were copied or set.
         self.self_us = 0.0

@@ -27,9 +27,9 @@ from tracelens.logs.chrome_trace import (
     ProfilerStep,
 )
 from tracelens.traces.device import Busy, Intervals
-from tracelens.traces.names import Name
+from tracelens.traces.names import LISTS, Name
 
-__all__ = ["Lane", "Operators", "Part", "Tally", "part_of"]
+__all__ = ["Lane", "Operators", "Part", "Tally", "part_of", "takes_lists"]
 
 #: Steps that are told apart.
 MAX_STEPS = 5_000
@@ -132,6 +132,11 @@ def part_of(record: Record) -> Part:
     if isinstance(record, Annotation) and record.category in {"cpu_op", "Operator"}:
         return Part.OPERATOR
     return _PARTS.get(type(record), Part.NOTHING) | _direction(record)
+
+
+def takes_lists(record: Record) -> bool:
+    """Tell whether it is an operator that takes lists of tensors."""
+    return isinstance(record, Operator) and record.op.startswith(_MULTI)
 
 
 def _direction(record: Record) -> Part:
@@ -285,19 +290,21 @@ class Operators:
         if parts & _CALLED:
             step = self._step(event) if parts & _STEP else step
             self._call(name, around, step)
-        tallies = (self.total,) if step is None else (self.total, step)
         fresh = parts & ~around
+        optimizes = False
         if fresh & _OPERATOR:
             if not around & _NOT_EAGER:
                 fresh |= _EAGER
-            elif around & _OPTIMIZER and not around & _COMPILED:
-                multi = isinstance(name.record, Operator) and name.record.op.startswith(_MULTI)
-                for tally in tallies:
-                    tally.multi += multi
-                    tally.single += not multi
-        self._occupy(event, name, fresh, around)
-        for tally in tallies:
+            else:
+                optimizes = around & _OPTIMIZER > 0 == around & _COMPILED
+        if fresh & ~_PLAIN or not around & _WORK:
+            self._occupy(event, name, fresh, around)
+        for tally in (self.total,) if step is None else (self.total, step):
             tally.take(fresh, event.dur)
+            if optimizes:
+                multi = name.role & LISTS > 0
+                tally.multi += multi
+                tally.single += not multi
         return step
 
     def _call(self, name: Name, around: int, step: Tally | None) -> None:

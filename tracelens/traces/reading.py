@@ -36,10 +36,10 @@ from tracelens.traces.devices import Devices
 from tracelens.traces.header import read_header
 from tracelens.traces.host import Host
 from tracelens.traces.memory import Memory
-from tracelens.traces.names import LAUNCH, LOOK, OTHER_NAMES, WORK, Follow, Name, Names
+from tracelens.traces.names import LAUNCH, LISTS, LOOK, OTHER_NAMES, WORK, Follow, Name, Names
 from tracelens.traces.needless import LOOKED_AT
 from tracelens.traces.op_work import has_work
-from tracelens.traces.operators import Operators, part_of
+from tracelens.traces.operators import Operators, part_of, takes_lists
 from tracelens.traces.reader import CHUNK, TraceReader
 from tracelens.traces.runtime import Runtime
 from tracelens.traces.sites import Sites, is_own, launches
@@ -270,7 +270,7 @@ class Reading:
         if getattr(record, "category", "") not in _HOST:
             return None, None if kind is None else partial(self.spans.add, kind, name)
         name.parts = int(part_of(record))
-        name.role = LAUNCH if launches(record) else 0
+        name.role = (LAUNCH if launches(record) else 0) | (LISTS if takes_lists(record) else 0)
         keep = self.operators.waiting.append
         shaped = has_work(str(record))
         if kind is not None:
