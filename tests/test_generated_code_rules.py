@@ -114,6 +114,29 @@ def test_the_sizes_of_a_scalar_loop_are_multiplied_out() -> None:
     assert "`cos`, `sin`" in found.title
 
 
+@pytest.mark.parametrize(
+    ("size", "severity"),
+    [
+        (262_144, Severity.WARNING),
+        (262_143, Severity.INFO),
+        (65_536, Severity.INFO),
+        (65_535, None),
+    ],
+)
+def test_random_numbers_count_from_where_eager_ones_are_faster(
+    tmp_path: Path, size: int, severity: Severity | None
+) -> None:
+    """Two dropouts that are fused into one loop."""
+    (path,) = FIXTURES.glob("IND005-*/fires-dropout.log")
+    (tmp_path / "run.log").write_text(path.read_text().replace("131072L", f"{size}L"))
+    evidence, inputs = read([str(tmp_path / "run.log")])
+    found = judge(evidence, inputs, rules=select_rules(["IND005"])).findings
+    assert [one.severity for one in found] == ([severity] if severity else [])
+    for one in found:
+        assert f"{size:,} elements" in one.message
+        assert [advice.id for advice in one.advice] == ["fallback-random"]
+
+
 def test_threads_are_started_once_per_outer_turn() -> None:
     found = only("IND006-omp-region-inside-serial-loop", "fires-narrow")
     assert "96 times" in found.title

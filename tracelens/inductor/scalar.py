@@ -20,14 +20,17 @@ FUNCTIONS = (
     *("calc_digamma", "calc_erfinv", "calc_polygamma", "calc_erfcx", "calc_log_ndtr", "calc_ndtri"),
 )
 
+#: Random numbers, which Inductor computes one by one with Philox, in vector loops too.
+RANDOM = ("normalized_rand_cpu", "randn_cpu", "randint64_cpu")
+
 
 class Slow(msgspec.Struct, frozen=True):
     """A loop of one kernel that goes element by element."""
 
     seen: Seen[CppKernel]
     strip: Strip
-    #: ``lanes`` (a vector is taken apart), ``wraps``, ``gathers`` (by its index), ``double`` or
-    #: ``scalar``.
+    #: ``random`` (numbers are drawn), ``lanes`` (a vector is taken apart), ``wraps``, ``gathers``
+    #: (by its index), ``double`` or ``scalar``.
     cause: str
     #: What is called for each element.
     functions: tuple[str, ...]
@@ -41,6 +44,9 @@ class Slow(msgspec.Struct, frozen=True):
 def slow(seen: Seen[CppKernel], strip: Strip) -> Slow | None:
     """Return why a loop goes element by element; None where it does not, or where it must."""
     text = strip.lanes if strip.is_vector else strip.text
+    drawn = tuple(name for name in RANDOM if f" {name}(" in text)
+    if drawn:
+        return Slow(seen, strip, "random", drawn)
     functions = tuple(name for name in FUNCTIONS if f"std::{name}(" in text or f" {name}(" in text)
     if strip.is_vector:
         return Slow(seen, strip, "lanes", functions) if functions else None

@@ -24,7 +24,7 @@ B = TypeVar("B", bound="Block")
 #: How vector instructions show in a source.
 VECTOR = ("at::vec::", "transpose_mxn")
 #: How a statement begins that computes one lane of a vector.
-LANES = ("tmpbuf_out[", "tmpbuf_mantissa[")
+LANES = ("tmpbuf_out[", "tmpbuf_mantissa[", "result[offset_idx] =")
 
 
 def _whole(children: object) -> object:

@@ -34,6 +34,8 @@ SOME = 1 << 14
 MANY = 1 << 17
 #: Elements without such a call: the compiler may have vectorised the loop itself.
 PLAIN = 1 << 22
+#: Random numbers: ATen's cost a pass over memory more, which is paid back from here on.
+DRAWN, MANY_DRAWN = 1 << 16, 1 << 18
 MAX_QUOTED = 3
 
 
@@ -55,11 +57,14 @@ class CppKernelNotVectorised(Rule):
         [0/0] [__output_code]     }
         [0/0] [__output_code] ''')
 
-    or a vector loop stores its lanes, and loops over them (``tmpbuf_out[i] = zeta(...)``).
+    or a vector loop stores its lanes, and loops over them (``tmpbuf_out[i] = zeta(...)``), or
+    draws random numbers (``result[offset_idx] = normalized_rand_cpu(...)``): Inductor computes
+    each with Philox, ATen takes a stream of them from the CPU's generator.
 
     ## When it is harmless
     On few elements, which is why loops are multiplied out: below 16,384 elements per call of the
-    graph nothing is said, from 131,072 on it is a warning. A loop without function calls may have
+    graph nothing is said, from 131,072 on it is a warning (65,536 and 262,144 where random numbers
+    are drawn: taking them from ATen costs another pass over memory). A loop without function calls may have
     been vectorised by the compiler; it is a note, and only from 4 million elements. Loops over the
     rest of a vector, and loads that gather, do not count. Symbolic sizes count as 1. Where other
     loops have vectors, and nothing shows why this one has none, it is a note, and few elements are
@@ -87,7 +92,7 @@ class CppKernelNotVectorised(Rule):
     class Data(InRun):
         """Loops that compute element by element, of the graph where they go over most elements."""
 
-        #: ``none`` at all, ``lanes``, ``wraps``, ``gathers``, ``double`` or ``scalar``.
+        #: ``none`` at all, ``random``, ``lanes``, ``wraps``, ``gathers``, ``double`` or ``scalar``.
         cause: str
         kernels: tuple[str, ...]
         #: Functions that are called for each element.
@@ -104,6 +109,16 @@ class CppKernelNotVectorised(Rule):
             applies=lambda data: data.cause == "none",
             since="2.0",
             proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        ),
+        Remedy(
+            id="fallback-random",
+            text="Take eager mode's random numbers, before compiling: ATen draws them, and the "
+            "rest stays compiled. The numbers are other ones than before, those of eager mode.",
+            when="random numbers are drawn one by one",
+            applies=lambda data: data.cause == "random",
+            setting="torch._inductor.config.fallback_random = True",
+            basis="tested",
+            proof="tests/advice/IND005/fallback-random.py",
         ),
         Remedy(
             id="other-operator",
@@ -173,7 +188,7 @@ class CppKernelNotVectorised(Rule):
                 found = slow(seen, strip)
                 if found is not None:
                     groups.setdefault(found.cause, []).append(found)
-        if total and not vector:
+        if total and not vector and not groups.keys() <= {"random"}:
             groups = {"none": [one for group in groups.values() for one in group]}
         reasons = [row.quote("Inductor says why") for row in disabled]
         lines = graphs.derived(Lines)
@@ -227,16 +242,20 @@ class CppKernelNotVectorised(Rule):
 
 
 def _severity(found: list[Slow]) -> Severity:
+    some, many = (DRAWN, MANY_DRAWN) if found[0].cause == "random" else (SOME, MANY)
     calls = sum(one.elements for one in found if one.functions)
-    if calls >= MANY:
+    if calls >= many:
         return Severity.WARNING
     plain = sum(one.elements for one in found if not one.functions)
-    return Severity.INFO if calls >= SOME or plain >= PLAIN else Severity.NONE
+    return Severity.INFO if calls >= some or plain >= PLAIN else Severity.NONE
 
 
 def _title(cause: str, functions: tuple[str, ...], kernels: int) -> str:
     if cause == "none":
         return "no generated kernel uses vector registers"
+    if cause == "random":
+        one = f"{kernels} kernels draw" if kernels > 1 else "a kernel draws"
+        return f"{one} random numbers one by one on the CPU"
     one = f"{kernels} kernels compute" if kernels > 1 else "a kernel computes"
     called = f" {listed(functions, 3)}" if functions else ""
     return f"{one}{called} element by element"
@@ -258,6 +277,7 @@ def _note(one: Slow) -> str:
 
 _UNKNOWN = "other loops use vector registers, and nothing shows what keeps this one from it"
 _WHY = {
+    "random": "Inductor computes every random number by itself, with Philox on the CPU.",
     "lanes": "Inductor has no vector form of that, so a vector is taken apart for it.",
     "wraps": "An index wraps around (`%`), so neighbours in the result are none in memory.",
     "gathers": "An index comes from a tensor, so neighbours in the result are none in memory.",
