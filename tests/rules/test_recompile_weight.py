@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tracelens import analyze
+from tracelens.render._spent import by_run
 from tracelens.report import Finding, Severity
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "rules"
@@ -234,3 +235,34 @@ def test_ranks_that_compile_side_by_side_are_not_added_up(tmp_path: Path) -> Non
     (tmp_path / "run.log").write_text(text)
     found = [each for each in analyze(str(tmp_path)).findings if each.code == "RCP003"]
     assert {each.severity for each in found} == {Severity.NONE}
+
+
+@pytest.mark.parametrize(("begun", "shares"), [("10:00:09", False), ("10:00:07", True)])
+def test_clocks_that_missed_the_first_compilation_give_no_shares(
+    begun: str, shares: bool, tmp_path: Path
+) -> None:
+    """A log may begin with the guards of it: 1 s beside 100 s is not what it took, 3 s may be."""
+    tree = (
+        "TREE_GUARD_MANAGER:",
+        "+- RootGuardManager",
+        "| +- GLOBAL_STATE: ___check_global_state()",
+    )
+    again = (
+        "Recompiling function f in /home/ana/proj/m.py:3",
+        "    triggered by the following guard failure(s):",
+        "    - 0/0: tensor 'x' size mismatch at index 0. expected 4, actual 5",
+    )
+    with (tmp_path / "run.log").open("w") as log:
+        for when, frame, kind, texts in (
+            (begun, "0/0", "guards", ("GUARDS:",)),
+            ("10:00:10", "0/0", "guards", tree),
+            ("10:01:00", "0/1", "recompiles", again),
+            ("10:02:40", "0/1", "guards", tree),
+        ):
+            for text in texts:
+                log.write(f"V1120 {when}.000000 7 torch/a.py:1] [{frame}] [__{kind}] {text}\n")
+    report = analyze(str(tmp_path / "run.log"))
+    assert bool(by_run(report).bars) is shares
+    (found,) = [one for one in report.findings if one.code == "RCP003"]
+    assert "about 100 s" in found.message
+    assert ("of the 103 s that compiling took" in found.message) is shares

@@ -75,6 +75,8 @@ _COMPILING = frozenset({"frames", "autotune"})
 MIN_BESIDE = 0.01
 #: Part of the recompiles from which those that were expected are told.
 MIN_EXPECTED = 0.1
+#: Part of compiling that recompiles cannot be, where something was compiled first.
+MOST_AGAIN = 0.99
 #: A share from which on it is all of it.
 NEARLY_ALL = 0.99
 #: Cells before a bar in text, at least.
@@ -231,14 +233,23 @@ def _of_cpu(report: Report, rows: list[dict[str, Any]]) -> dict[str, float]:
 def _of_compiling(report: Report, rows: list[dict[str, Any]]) -> dict[str, float]:
     """Return the parts of compiling; by the clocks of a log, it may seem shorter than its searches.
 
-    Searches are taken out of first compilations before they are taken out of recompiles.
+    Searches are taken out of first compilations before they are taken out of recompiles. Clocks
+    that tell recompiles alone, of a log that also has first compilations, missed these: there is
+    no share then.
     """
-    sums = compiling(rows, measured=is_measured(report))
+    measured = is_measured(report)
+    sums = compiling(rows, measured=measured)
+    if not measured and sums.again > MOST_AGAIN * sums.seconds and _has_first(rows):
+        return {}
     tuning = sum(number(row, "seconds") for row in report.tables.get("autotune", ()))
     rest = max(0.0, sums.seconds - tuning)
     again = min(sums.again, rest)
     seconds = {"compile": rest - again, "recompiles": again, "tuning": tuning}
     return {name: 1000 * value for name, value in seconds.items()}
+
+
+def _has_first(rows: list[dict[str, Any]]) -> bool:
+    return any(word(row, "frame").endswith("/0") for row in rows)
 
 
 def _of_host(rows: list[dict[str, Any]]) -> dict[str, float]:

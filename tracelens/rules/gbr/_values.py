@@ -154,8 +154,9 @@ VALUES = (
     ),
     Remedy(
         "dense-parts",
-        "Dynamo traces no sparse tensors: compile the modules that take and return dense ones, "
-        "and not what takes the sparse one.",
+        "Dynamo traces no sparse tensors. Where most of the time goes to modules that take and "
+        "return dense ones, compile those instead; where it does not, nothing is gained by it: "
+        "leave what takes the sparse one as it is.",
         when="a sparse tensor",
         applies=_is_sparse,
         basis="tested",

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
+
 from tracelens.frames.guard_entries import GuardedEntry
 from tracelens.report import Finding, FindingData
 from tracelens.report.stories import Story
 
-__all__ = ["GuardData", "guard_data", "slow_guards"]
+if TYPE_CHECKING:
+    from tracelens.evidence import Table
+    from tracelens.logs.recompiles import Recompile
 
+__all__ = ["GuardData", "guard_data", "modules_changed", "slow_guards"]
+
+#: A guard on a module, or on what it holds.
+_ON_MODULE = re.compile(r"\bself\b|\bG\[|_modules\b|_hooks\b|\btraining\b")
 
 #: Guards that plain attributes of a module would not have.
 _OF_VALUES = frozenset(
@@ -38,6 +47,8 @@ class GuardData(FindingData):
     values: int | None = None
     #: Whether most are on modules and what they hold.
     modules: bool = False
+    #: Whether such a guard failed in the run: to leave them out changes results.
+    changed: bool = False
     #: Compiled functions of the run whose guards the log has.
     functions: int = 1
 
@@ -54,6 +65,12 @@ def guard_data(entry: GuardedEntry, conditions: int = 0) -> GuardData:
         values=_values(entry),
         modules=_on_modules(entry),
     )
+
+
+def modules_changed(recompiles: Table[Recompile]) -> bool:
+    """Tell whether something was compiled again because of a module, or of what one holds."""
+    failures = (failure for row in recompiles for failure in row.record.failures)
+    return any(_ON_MODULE.search(str(failure.check)) for failure in failures)
 
 
 def slow_guards(finding: Finding) -> Story:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
@@ -15,7 +16,10 @@ from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
-from tracelens.rules.grd._data import GuardData, guard_data, slow_guards
+from tracelens.rules.grd._data import GuardData, guard_data, modules_changed, slow_guards
+
+if TYPE_CHECKING:
+    from tracelens.logs.recompiles import Recompile
 
 __all__ = ["GuardCountLarge"]
 
@@ -86,8 +90,8 @@ class GuardCountLarge(Rule):
             "change gives wrong results without a word.",
             code="skip = torch.compiler.skip_guard_on_all_nn_modules_unsafe\n"
             'model = torch.compile(model, options={"guard_filter_fn": skip})',
-            when="modules",
-            applies=lambda data: data.modules,
+            when="guards on modules, none of which failed",
+            applies=lambda data: data.modules and not data.changed,
             since="2.8",
             basis="tested",
             proof="tests/advice/GRD002/skip-module-guards.py",
@@ -108,13 +112,16 @@ class GuardCountLarge(Rule):
         """Belong to the time that they take, where torch measured it and it is much."""
         yield slow_guards(finding)
 
-    def check(self, entries: Table[GuardedEntry]) -> Iterator[Finding]:
+    def check(
+        self, entries: Table[GuardedEntry], *, recompiles: Table[Recompile]
+    ) -> Iterator[Finding]:
         """Yield one finding per function."""
+        changed = modules_changed(recompiles)
         large = [entry for entry in entries if entry.record.checks >= MANY]
         for group in by_function(large):
-            yield self._finding(group)
+            yield self._finding(group, changed=changed)
 
-    def _finding(self, group: list[Seen[GuardedEntry]]) -> Finding:
+    def _finding(self, group: list[Seen[GuardedEntry]], *, changed: bool) -> Finding:
         largest = max(group, key=lambda seen: seen.record.checks)
         entry = largest.record
         tree = entry.tree
@@ -124,7 +131,7 @@ class GuardCountLarge(Rule):
         several = f" {len(group)} entries of it have as many." if len(group) > 1 else ""
         times = [one.record.plausible_us for one in group]
         us = max((one for one in times if one is not None), default=None)
-        data = guard_data(entry).model_copy(update={"us": us})
+        data = guard_data(entry).model_copy(update={"us": us, "changed": changed})
         return self.finding(
             *entry.subject,
             title=f"{entry.label} has {entry.checks:,} guards",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
@@ -12,7 +13,10 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
-from tracelens.rules.grd._data import GuardData, guard_data, slow_guards
+from tracelens.rules.grd._data import GuardData, guard_data, modules_changed, slow_guards
+
+if TYPE_CHECKING:
+    from tracelens.logs.recompiles import Recompile
 
 __all__ = ["GuardLatencyHigh"]
 
@@ -81,8 +85,8 @@ class GuardLatencyHigh(Rule):
             "change gives wrong results without a word.",
             code="skip = torch.compiler.skip_guard_on_all_nn_modules_unsafe\n"
             'model = torch.compile(model, options={"guard_filter_fn": skip})',
-            when="most guards are on modules, or the log does not have them",
-            applies=lambda data: data.modules or data.values is None,
+            when="most guards are on modules, or the log does not have them; none of them failed",
+            applies=lambda data: (data.modules or data.values is None) and not data.changed,
             since="2.8",
             proof="tests/advice/GRD001/skip-module-guards.py",
             basis="tested",
@@ -102,15 +106,20 @@ class GuardLatencyHigh(Rule):
         yield slow_guards(finding)
 
     def check(
-        self, entries: Table[GuardedEntry], *, latencies: Table[GuardLatency]
+        self,
+        entries: Table[GuardedEntry],
+        *,
+        latencies: Table[GuardLatency],
+        recompiles: Table[Recompile],
     ) -> Iterator[Finding]:
         """Yield one finding per function."""
         slow = [entry for entry in entries if _is_slow(entry.record)]
+        run = {"functions": len(by_function(entries)), "changed": modules_changed(recompiles)}
         for group in by_function(slow):
-            yield self._finding(group, latencies, len(by_function(entries)))
+            yield self._finding(group, latencies, run)
 
     def _finding(
-        self, group: list[Seen[GuardedEntry]], latencies: Table[GuardLatency], functions: int
+        self, group: list[Seen[GuardedEntry]], latencies: Table[GuardLatency], run: dict[str, int]
     ) -> Finding:
         slowest = max(group, key=lambda entry: entry.record.us or 0.0)
         entry = slowest.record
@@ -121,7 +130,7 @@ class GuardLatencyHigh(Rule):
             for place, row in latencies.events()
             if row.record.us == us and place.frame == entry.id
         ]
-        data = guard_data(entry).model_copy(update={"functions": functions})
+        data = guard_data(entry).model_copy(update=run)
         return self.finding(
             *entry.subject,
             title=f"the guards of {entry.label} take {us / 1000:.2g} ms at every call",

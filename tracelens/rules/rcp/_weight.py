@@ -31,6 +31,9 @@ LONGER = 2.0
 NOTE_SHARE = 0.3
 #: From here on a last, smaller batch is information: to leave it out costs next to nothing.
 LAST_SHARE, LAST_MS = 0.2, 10_000.0
+#: By the clocks of a log, recompiles that took more than this of compiling are all that it tells:
+#: the first compilations began before its first line, or end with none.
+MOST_AGAIN = 0.99
 #: Part of all compile seconds from which one finding deserves to be told for them.
 MIN_PART = 0.1
 
@@ -100,7 +103,8 @@ class Weight(NamedTuple):
 
     def _known_rest(self) -> bool:
         """Whether the log tells what the other compilations took, so that a share says much."""
-        return self.sizes_ms < self.whole_ms
+        known = 1.0 if self.is_measured else MOST_AGAIN
+        return self.sizes_ms < known * self.whole_ms
 
     def _part(self, steps: Sequence[Step], frames: Table[Frame], least: float) -> str:
         by_process: defaultdict[tuple[str, str], list[Step]] = defaultdict(list)
@@ -109,7 +113,9 @@ class Weight(NamedTuple):
         each = (_taken(own, frames, measured=self.is_measured) for own in by_process.values())
         ms = max(each, default=0.0)
         part = f"{length(ms)} of the {length(self.whole_ms)} that compiling took"
-        if not self.is_measured:
+        if not self.is_measured and not self._known_rest():
+            part = f"about {length(ms)}, by the clocks of the log"
+        elif not self.is_measured:
             part = f"about {part}, by the clocks of the log"
         return part if ms >= max(least * self.whole_ms, 1.0) else ""
 

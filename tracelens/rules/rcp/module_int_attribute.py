@@ -187,7 +187,7 @@ def _two(group: Group) -> str:
 def _harmless(group: Group) -> str | None:
     if group.most > 1 or _severity(group) is Severity.WARNING:
         return None
-    return "two values need two entries"
+    return "it was once: two values need two entries, and a number that became a symbol no more"
 
 
 def _held(group: Group, trees: Table[GuardTree]) -> str:
