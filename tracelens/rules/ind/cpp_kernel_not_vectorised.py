@@ -34,8 +34,9 @@ SOME = 1 << 14
 MANY = 1 << 17
 #: Elements without such a call: the compiler may have vectorised the loop itself.
 PLAIN = 1 << 22
-#: Random numbers: ATen's cost a pass over memory more, which is paid back from here on.
-DRAWN, MANY_DRAWN = 1 << 16, 1 << 18
+#: Random numbers: ATen's cost a pass over memory more, which is paid back from here on. It is
+#: information at most: beside large matrix products they are a small part.
+DRAWN = 1 << 18
 MAX_QUOTED = 3
 
 
@@ -63,10 +64,11 @@ class CppKernelNotVectorised(Rule):
 
     ## When it is harmless
     On few elements, which is why loops are multiplied out: below 16,384 elements per call of the
-    graph nothing is said, from 131,072 on it is a warning (65,536 and 262,144 where random numbers
-    are drawn: taking them from ATen costs another pass over memory). A loop without function calls may have
-    been vectorised by the compiler; it is a note, and only from 4 million elements. Loops over the
-    rest of a vector, and loads that gather, do not count. Symbolic sizes count as 1. Where other
+    graph nothing is said, from 131,072 on it is a warning. Random numbers are a note, and only from
+    262,144: to take them from ATen is another pass over memory, and beside large matrix products
+    they are a small part of a step. A loop without function calls may have been vectorised by the
+    compiler; it is a note, and only from 4 million elements. Loops over the rest of a vector, and
+    loads that gather, do not count. Symbolic sizes count as 1. Where other
     loops have vectors, and nothing shows why this one has none, it is a note, and few elements are
     nothing to act on.
 
@@ -242,12 +244,13 @@ class CppKernelNotVectorised(Rule):
 
 
 def _severity(found: list[Slow]) -> Severity:
-    some, many = (DRAWN, MANY_DRAWN) if found[0].cause == "random" else (SOME, MANY)
     calls = sum(one.elements for one in found if one.functions)
-    if calls >= many:
+    if found[0].cause == "random":
+        return Severity.INFO if calls >= DRAWN else Severity.NONE
+    if calls >= MANY:
         return Severity.WARNING
     plain = sum(one.elements for one in found if not one.functions)
-    return Severity.INFO if calls >= some or plain >= PLAIN else Severity.NONE
+    return Severity.INFO if calls >= SOME or plain >= PLAIN else Severity.NONE
 
 
 def _title(cause: str, functions: tuple[str, ...], kernels: int) -> str:
@@ -277,7 +280,8 @@ def _note(one: Slow) -> str:
 
 _UNKNOWN = "other loops use vector registers, and nothing shows what keeps this one from it"
 _WHY = {
-    "random": "Inductor computes every random number by itself, with Philox on the CPU.",
+    "random": "Inductor computes every random number by itself, with Philox on the CPU. Beside "
+    "large matrix products that is a small part of a step.",
     "lanes": "Inductor has no vector form of that, so a vector is taken apart for it.",
     "wraps": "An index wraps around (`%`), so neighbours in the result are none in memory.",
     "gathers": "An index comes from a tensor, so neighbours in the result are none in memory.",
