@@ -41,6 +41,7 @@ FROM_OUTSIDE = {
     "same-attributes", "python-numbers",
     "same-flag", "same-keys", "same-object", "same-tensor", "stack", "two-entries",
     "unbacked", "nothing", "default-dynamic", "set-config", "tensor-lr",
+    "fallback-random",
     # settings, versions, and who else can do something
     "allow-rnn", "capture-scalars", "capture-size", "freeze", "ignore-logger",
     "instruction-set", "let-through", "name-the-loss", "newer-version", "no-hooks",

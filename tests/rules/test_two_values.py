@@ -33,7 +33,8 @@ def told(tmp_path: Path, others: int) -> Finding:
 def test_two_values_do_no_harm(others: int, tmp_path: Path) -> None:
     finding = told(tmp_path, others)
     assert "two entries do no harm" in finding.message
-    assert finding.harmless == "two values need two entries"
+    assert "two values need two entries" in (finding.harmless or "")
+    assert "a number that became a symbol" in (finding.harmless or "")
 
 
 def test_two_values_of_a_function_that_is_full(tmp_path: Path) -> None:
