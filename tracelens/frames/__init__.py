@@ -191,24 +191,21 @@ def _executions(
 ) -> defaultdict[tuple[str, str, str], list[Sighting]]:
     """Return oneDNN executions and events of traces by the only compilation they can be of."""
     found: defaultdict[tuple[str, str, str], list[Sighting]] = defaultdict(list)
-    if not _has_executions(evidence):
-        return found
-    from tracelens.inductor.library_calls import LibraryRun  # noqa: PLC0415 -- see _has_executions
-    from tracelens.traces.frames import events_of_frames  # noqa: PLC0415
+    # What reads a kind of log is imported where there is one: that takes time, too.
+    if "onednn_verbose" in evidence.kinds:
+        from tracelens.inductor.library_calls import LibraryRun  # noqa: PLC0415
 
-    for row in evidence.table(LibraryRun):
-        run, part = row.record.run, row.record.part
-        if (compilation := row.record.compilation) is not None:
-            seen = run.about(run.record, [part.place], part.count, part.times)
-            found[compilation].append(Sighting(part.place, seen))
-    for compilation, event in events_of_frames(evidence, known):
-        found[compilation].append(Sighting(event.first, event))
+        for row in evidence.table(LibraryRun):
+            run, part = row.record.run, row.record.part
+            if (compilation := row.record.compilation) is not None:
+                seen = run.about(run.record, [part.place], part.count, part.times)
+                found[compilation].append(Sighting(part.place, seen))
+    if "chrome_trace" in evidence.kinds:
+        from tracelens.traces.frames import events_of_frames  # noqa: PLC0415
+
+        for compilation, event in events_of_frames(evidence, known):
+            found[compilation].append(Sighting(event.first, event))
     return found
-
-
-def _has_executions(evidence: Evidence) -> bool:
-    """Tell whether there are logs of what ran; to import their record types takes time, too."""
-    return not evidence.kinds.keys().isdisjoint({"chrome_trace", "onednn_verbose"})
 
 
 def _number(item: tuple[tuple[str, str, str], object]) -> tuple[str, str, list[int], str]:
@@ -282,8 +279,7 @@ def tables(evidence: Evidence) -> dict[str, list[dict[str, Any]]]:
     found = sorted(
         ((row.first.compilation, row.record) for row in evidence.table(Frame)), key=_number
     )
-    ran = _has_executions(evidence)
-    rows = [_row(frame) | (_ran(frame) if ran else {}) for _, frame in found[:MAX_ROWS]]
+    rows = [_row(frame) | _ran(frame, evidence) for _, frame in found[:MAX_ROWS]]
     known = {key for row in rows for key, value in row.items() if value not in {None, ""}}
     filled = [{key: value for key, value in row.items() if key in known} for row in rows]
     return {"frames": filled} if filled else {}
@@ -308,13 +304,17 @@ def _row(frame: Frame) -> dict[str, Any]:
     }
 
 
-def _ran(frame: Frame) -> dict[str, Any]:
-    from tracelens.logs.chrome_trace import CompiledRegion  # noqa: PLC0415 -- see _has_executions
-    from tracelens.logs.onednn_verbose import PrimitiveExec  # noqa: PLC0415
+def _ran(frame: Frame, evidence: Evidence) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if "onednn_verbose" in evidence.kinds:
+        from tracelens.logs.onednn_verbose import PrimitiveExec  # noqa: PLC0415
 
-    onednn, trace = frame.ms(PrimitiveExec), frame.ms(CompiledRegion)
-    return {
-        "onednn_ms": None if onednn is None else round(onednn, 3),
-        "calls": sum(seen.count for seen in frame.of(CompiledRegion)) or None,
-        "trace_ms": None if trace is None else round(trace, 3),
-    }
+        onednn = frame.ms(PrimitiveExec)
+        found["onednn_ms"] = None if onednn is None else round(onednn, 3)
+    if "chrome_trace" in evidence.kinds:
+        from tracelens.logs.chrome_trace import CompiledRegion  # noqa: PLC0415
+
+        trace = frame.ms(CompiledRegion)
+        found["calls"] = sum(seen.count for seen in frame.of(CompiledRegion)) or None
+        found["trace_ms"] = None if trace is None else round(trace, 3)
+    return found
