@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
 
+from tracelens.plugins import manifest
 from tracelens.render._redact import redact
 from tracelens.report import EvidenceLine, Report
 
@@ -83,6 +85,15 @@ def test_what_is_replaced(reports: dict[str, Report], text: str, expected: str) 
 )
 def test_what_stays(reports: dict[str, Report], text: str) -> None:
     assert told(reports["one"], text) == ([text], 0)
+
+
+def test_a_user_called_as_an_artifact_changes_no_switch(reports: dict[str, Report]) -> None:
+    switches = sorted({one.switch for one in manifest.current().logs if "=" in one.switch})
+    words = {word for one in switches for word in re.findall("[a-z]{3,}", one.replace("_", " "))}
+    homes = ["/home/perf/app.py:3 in f", *(f"/home/{word}/app.py:3 in f" for word in sorted(words))]
+    found, _ = told(reports["reference"], *homes, *switches)
+    assert re.fullmatch(r"~(?:user\d+)?/app\.py:3 in f", found[0])
+    assert found[len(homes) :] == switches
 
 
 def test_equal_names_get_equal_pseudonyms(reports: dict[str, Report]) -> None:

@@ -38,6 +38,13 @@ _COMMON = frozenset(
     softmax source start step stream string sum system task temp template tensor test tests token
     tokenizer tool torch trace train training triton true ubuntu unknown user users value values
     vector version view weight weights work worker wrapper float bool str
+
+    all aot autograd autotune autotuning bench benchmark benchmarks break breaks bytecode caching
+    cmd codegen compiled counters cudagraph cudagraphs ddp dir dispatch distributed dump dynamic env
+    exec explain freezing fusion generated graphs grep guards hint hints inputs level max memory
+    metrics miopen mkl mode nsys omp onednn op ops overlap perf precision print printed profile
+    profiler recompile recompiles report schedule serve sglang stack static stats table thread
+    threads tracelens utils verbose vllm
     """.split()  # noqa: SIM905 -- read as a list of words
 )
 #: Hosts that anybody may know.

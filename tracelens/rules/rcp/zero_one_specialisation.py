@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from tracelens.dynamo.entry_guards import entry_of, is_token
 from tracelens.dynamo.recompile_history import Step
 from tracelens.dynamo.recompile_variants import subject_of
@@ -157,12 +159,12 @@ class ZeroOneSpecialisation(RecompileRule):
     ) -> Iterator[Finding]:
         """Yield one finding per function that the size reached first, whatever the dimension."""
         weight = Weight.of(recompiles, frames, seconds)
-        for group in groups(self.code, recompiles, limits, by_function=True):
-            function, several = group.history.function, is_more_than_once(group)
+        of_functions = groups(self.code, recompiles, limits, by_function=True)
+        for group, token in (part for one in of_functions for part in _parts(one, trees)):
+            function, several = group.history.function, is_more_than_once(group) and not token
             spent = weight.heavy([step for _, step in group.steps], frames)
             heavy = bool(spent) and not group.is_hit
             spent = spent or weight.notable([step for _, step in group.steps], frames)
-            token = not several and all(_is_token(step, trees) for _, step in group.steps)
             loud = bool(spent) and not group.is_hit and not token
             subjects = _subjects(group)
             cache = all(is_of_token_cache(subject_of(step.check)[0]) for _, step in group.steps)
@@ -190,6 +192,14 @@ _HARMLESS = {
     False: "one entry for 0 or 1 is by design",
     True: "a prompt and a token after it are compiled apart by design",
 }
+
+
+def _parts(group: Group, trees: Table[GuardTree]) -> Iterator[tuple[Group, bool]]:
+    """Yield the entries for one token after its prompt, which are by design, and the others."""
+    tokens = [_is_token(step, trees) for _, step in group.steps]
+    for token in dict.fromkeys(tokens):
+        steps = [one for one, is_one in zip(group.steps, tokens, strict=True) if is_one is token]
+        yield msgspec.structs.replace(group, steps=steps), token
 
 
 def _is_token(step: Step, trees: Table[GuardTree]) -> bool:
