@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
+from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
 from tracelens.errors import PluginError, SourceError, TracelensError, UsageError, closest
@@ -34,7 +35,7 @@ MAX_FOREIGN = 20
 
 
 def analyze(
-    *paths: str,
+    *paths: str | PathLike[str],
     select: Collection[str] = (),
     ignore: Mapping[str, str] | Collection[str] = (),
     kind: str | None = None,
@@ -42,7 +43,7 @@ def analyze(
     engine: str | None = None,
     scheduler: str | None = None,
     one_run: bool = False,
-    runs: Mapping[str, Sequence[str] | str] | None = None,
+    runs: Mapping[str, Sequence[str | PathLike[str]] | str | PathLike[str]] | None = None,
     recorded_with: Collection[str] = (),
     progress: Callable[[int], None] | None = None,
     remark: Callable[[str], None] | None = None,
@@ -78,7 +79,7 @@ def analyze(
     """
     codes = frozenset(rule.code for rule in choose(select))
     named = _named(runs or {})
-    listed = expand(paths) if paths else []
+    listed = expand(tuple(fspath(one) for one in paths)) if paths else []
     found = groups(listed, one_run=one_run, named=named)
     names = _names(named)
     watched = check_names(recorded_with) if recorded_with else frozenset[str]()
@@ -94,7 +95,7 @@ def analyze(
     return report
 
 
-def compare(*inputs: str | Report) -> Comparison:
+def compare(*inputs: str | PathLike[str] | Report) -> Comparison:
     """Compare two or more inputs: paths of logs or traces, or reports of :func:`analyze`.
 
     Args:
@@ -162,12 +163,15 @@ class _Foreign:
         return self.runs[:1]
 
 
-def _named(runs: Mapping[str, Sequence[str] | str]) -> dict[str, list[str]]:
+def _named(
+    runs: Mapping[str, Sequence[str | PathLike[str]] | str | PathLike[str]],
+) -> dict[str, list[str]]:
     """Return the files of the runs that the user has named."""
     out: dict[str, list[str]] = {}
     taken: dict[str, str] = {}
     for name, given in runs.items():
-        out[name] = expand((given,) if isinstance(given, str) else tuple(given))
+        every = (given,) if isinstance(given, str | PathLike) else given
+        out[name] = expand(tuple(fspath(one) for one in every))
         for path in out[name]:
             if taken.setdefault(path, name) != name:
                 raise UsageError(f"{path} is in two runs: {taken[path]} and {name}")

@@ -19,6 +19,11 @@ from tracelens.rules.err._known_uses import USES
 __all__ = ["KNOWN", "TITLES", "title_of"]
 
 _NO_MODULE = re.compile(r"No module named ['\"]([A-Za-z_][\w.]{0,100})['\"]")
+#: How packages say, in an ImportError, which other package they lack.
+_LACKS = re.compile(
+    r"(?i)\b(?:pip|conda|mamba) install (?:-{1,2}[\w-]{1,20} ){0,3}['\"`]?([a-z][\w.-]{0,60})"
+    r"|\b(?:requires|needs) (?:the )?[`'\"]?([a-z][\w.-]{0,60})[`'\"]? (?:library|package)\b"
+)
 #: Cause -> what the title says of it, before the message.
 TITLES = {
     "aoti-call": "a call of compiled C++ code into torch failed",
@@ -86,8 +91,12 @@ def _mend(data: FailureData) -> str:
 
 def _missing(data: FailureData) -> str:
     """Return the module that is not installed, for errors of the program's own."""
-    found = _NO_MODULE.match(data.message) if data.is_apart else None
-    return found[1] if found else ""
+    if not data.is_apart:
+        return ""
+    if found := _NO_MODULE.match(data.message):
+        return found[1]
+    lacks = _LACKS.search(data.message) if data.exception == "ImportError" else None
+    return (lacks[1] or lacks[2]).rstrip(".") if lacks else ""
 
 
 def _quoted(data: FailureData) -> str:
