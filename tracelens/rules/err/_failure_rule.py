@@ -288,9 +288,9 @@ def _told(data: FailureData, why: str) -> str:
         parts.append("The text speaks of this message; whether it came here, it does not tell.")
     elif "wheel" in data.facts:
         parts.append(f"It failed while pip built the package `{data.facts['wheel']}`.")
-    elif "guard" in data.facts:
+    elif "guard" in data.facts or "guard_on" in data.facts:
         on = f" on `{data.facts['guard_on']}`" if "guard_on" in data.facts else ""
-        parts.append(f"It failed while Dynamo made a guard{on}, which calls `{data.function}`.")
+        parts.append(f"It failed while Dynamo made a guard{on}{_guarded(data)}.")
     elif data.stage in STAGES and "no_wheel" not in data.facts:
         parts.append(f"It failed {STAGES[data.stage]}.")
     if data.suppressed:
@@ -298,6 +298,15 @@ def _told(data: FailureData, why: str) -> str:
     if data.file:
         parts.append(f"The program was at {user_code.short(data.file, data.line)}{_from(data)}.")
     return " ".join(part for part in parts if part)
+
+
+def _guarded(data: FailureData) -> str:
+    """Say what the guard calls, or why torch cannot read what it is on."""
+    if "guard" in data.facts:
+        return f", which calls `{data.function}`"
+    if word := data.facts.get("keyword"):
+        return f": torch evaluates that name, in which `{word}` is a keyword of Python"
+    return ""
 
 
 def caller(data: FailureData) -> Traced | None:

@@ -50,7 +50,31 @@ def _not_read(data: FailureData) -> str:
     )
 
 
+def _misnamed(data: FailureData) -> bool:
+    """Tell whether the name that a guard is on has a keyword of Python in it."""
+    return "keyword" in data.facts
+
+
+def _is_own_name(data: FailureData) -> bool:
+    return _misnamed(data) and not user_code.package(data.file)
+
+
+def _renamed(data: FailureData) -> str:
+    return (
+        f"Give `{data.facts['guard_on']}` another name: torch evaluates it to make a guard, and "
+        f"`{data.facts['keyword']}` is a keyword of Python."
+    )
+
+
 _REMEDIES = (
+    Remedy(
+        "rename",
+        _renamed,
+        when="a name that compiled code of the program reads is a keyword of Python",
+        applies=_is_own_name,
+        basis="tested",
+        proof="tests/advice/ERR018/rename.py",
+    ),
     Remedy(
         "not-read",
         _not_read,
@@ -77,7 +101,7 @@ _REMEDIES = (
         basis="source",
         proof="tests/advice/GBR002/leave-call-out.py does the same for a graph break",
     ),
-    leave_out(unless=lambda d: in_backward(d) or _by_guard(d)),
+    leave_out(unless=lambda d: in_backward(d) or _by_guard(d) or _is_own_name(d)),
     Remedy(
         "inner",
         "Or compile a module inside of it that works, in place of the whole: "
@@ -89,6 +113,7 @@ _REMEDIES = (
         "verbose",
         "See the whole stack: the last line of it outside of torch raised the error, often a"
         " `__len__`, a property or a metaclass of the program.",
+        applies=lambda d: not _misnamed(d),
         env="TORCHDYNAMO_VERBOSE=1",
         basis="untestable",
         proof="it shows more",
@@ -96,13 +121,16 @@ _REMEDIES = (
     Remedy(
         "bisect",
         "See that it is Dynamo, and not what comes after it.",
+        applies=lambda d: not _misnamed(d),
         code='torch.compile(model, backend="eager")',
         proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
     ),
     Remedy(
         "report",
-        "If the program's objects are in order it is a bug of Dynamo: try a newer torch, and"
-        " report it.",
+        lambda d: (
+            ("It" if _misnamed(d) else "If the program's objects are in order it")
+            + " is a bug of Dynamo: try a newer torch, and report it."
+        ),
         code="python -m pip install -U torch",
         basis="untestable",
         proof="it is a report",
@@ -132,7 +160,9 @@ class InternalDynamoError(FailureRule):
     ## What to do
     Look at the line that raised it outside of torch: a ``__len__``, a property or a metaclass
     of the program. Leave that function out, or compile a module inside. What a guard asks for is
-    called by torch itself: keep the object out of compiled code.
+    called by torch itself: keep the object out of compiled code. It evaluates the name of what a
+    guard is on: an entry that is called by a keyword of Python, such as ``lambda``, has to be
+    named otherwise.
 
     ## How a live run confirms it
     It does not: the next run of the program shows whether the failure is gone.
@@ -152,7 +182,8 @@ class InternalDynamoError(FailureRule):
         if meant := refused(data):
             return f"{meant}: {first}"
         name = data.exception.rpartition(".")[2] or "the traceback is cut before its error"
-        doing = "made a guard" if _by_guard(data) else "traced the program"
+        guards = _by_guard(data) or "guard_on" in data.facts
+        doing = "made a guard" if guards else "traced the program"
         return (
             f"Dynamo failed while it {doing}: {name}: {first}"
             if first
