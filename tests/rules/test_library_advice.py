@@ -72,3 +72,34 @@ def test_a_gradient_that_a_library_asks_for_is_not_asked_for_elsewhere_by_its_us
     assert [advice.id for advice in first.advice] == ["see-parts", "newer-version"]
     own = shown(report_of("GBR010", "fires-backward-2.13.log"))[0]
     assert [advice.id for advice in own.advice] == ["backward-outside", "trace-autograd"]
+
+
+FURTHER_IN = next(FIXTURES.glob("GBR002-*")) / "fires-further-in.log"
+LEADS = "such as `self.body.stem`, each by"
+
+
+def first_advice(log: Path) -> str:
+    return shown(analyze(str(log)))[0].advice[0].text
+
+
+def test_what_a_module_further_in_calls_beside_the_way_is_named(tmp_path: Path) -> None:
+    assert LEADS in first_advice(FURTHER_IN)
+    text = FURTHER_IN.read_text("utf-8")
+    kept = [line for line in text.splitlines() if "['stem']._modules['" not in line]
+    small = tmp_path / "run.log"  # a layer that holds no modules
+    small.write_text("\n".join(kept) + "\n", "utf-8")
+    assert "none is named here" in first_advice(small)
+
+
+def test_the_clock_of_a_recording_is_not_part_of_the_way(tmp_path: Path) -> None:
+    lines = FURTHER_IN.read_text("utf-8").splitlines()
+    calls = [at for at, line in enumerate(lines) if 'module.py", line 1778' in line]
+    prefix = lines[calls[1]].partition(" File ")[0]
+    site = "/home/ana/venv/lib/python3.11/site-packages/tracelens/live/inject/tracelens_injected"
+    lines[calls[1] : calls[1]] = [
+        f'{prefix} File "{site}/steps.py", line 146, in timed',
+        f"{prefix}   return function(*args, **kwargs)",
+    ]
+    log = tmp_path / "run.log"
+    log.write_text("\n".join(lines) + "\n", "utf-8")
+    assert LEADS in first_advice(log)

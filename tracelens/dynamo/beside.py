@@ -2,43 +2,34 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
+from itertools import pairwise
 from typing import NamedTuple
 
+from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite, cuts, sites
+from tracelens.dynamo.calls import (
+    OF_TORCH,
+    Called,
+    Children,
+    CompiledClasses,
+    called_at,
+    calls_by_line,
+    compiled_classes,
+    ends_of,
+    frame_of,
+    holder_of,
+    is_small,
+    original,
+)
 from tracelens.evidence import Place, Table
-from tracelens.logs._checks import Comment
-from tracelens.logs.graph_breaks import GraphBreak
-from tracelens.logs.guards import Guard, GuardTree
+from tracelens.logs.graph_breaks import GraphBreak, StackFrame
+from tracelens.logs.guards import GuardTree
 
 __all__ = ["called_by", "look_beside"]
 
-_CHILD = re.compile(
-    r"___check_type_id\(L\['self'\]((?:\._modules\['\w{1,60}'\]){1,20}), \d+\)"
-    r", type=<class '([\w.]+)'>"
-)
-#: Guards on the class of the module whose method is compiled.
-_SELF = re.compile(r"___check_type_id\(L\['self'\], \d+\), type=<class '([\w.]+)'>")
-_PART = re.compile(r"'(\w+)'")
-_RESUMED = re.compile(r"torch_dynamo_resume_in_(\w+)_at_(\d{1,9})$")
-#: They have no ``forward``: what they hold is called.
-_HOLDERS = ("ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
-#: Torch's modules of many operators; of any other, a graph of its own gains nothing.
-_LARGE = re.compile(r"torch\.nn\.modules\.(?:container|transformer|rnn|activation\.Multihead)")
 #: Functions with breaks below one module from which on it is as good as all of it.
 CROWDED = 3
-#: More modules of one function than that are not remembered: no advice names so many.
-MOST = 64
-#: The same, of modules of all depths.
-DEEPER = 1_000
-#: Folders of a path, the innermost ones, by which a file may be named.
-DEEP = 40
-
-#: Modules that a function calls, such as ``self.encoder``, and their classes.
-Children = dict[str, str]
-
-
 #: Lines at which a ``forward`` breaks for each part that is compiled in place of it. A part is a
 #: graph with guards of its own: with half as many calls took as long, with more longer.
 CUTS_FOR_PART = 2
@@ -59,24 +50,27 @@ def look_beside(
     led, own = [site for site in found if site.via], [site for site in found if site.top]
     if not led and not own:
         return
-    called, below = trees.derived(_called), breaks.derived(_below)
-    compiled = trees.derived(_compiled)
+    called, below = trees.derived(calls_by_line), breaks.derived(_below)
+    compiled = trees.derived(compiled_classes)
     lines = breaks.derived(cuts)
     merged = {id(site): _merged(site, compiled) for site in own}
     broken = {*below, *(name for one in merged.values() if one for name in one.led)}
+    paths = breaks.derived(_broken_paths) | {
+        name for one in merged.values() if one for name in one.path
+    }
     for site in own:
         if one := merged[id(site)]:
             site.led = one.led
             site.beside = tuple(
                 child
                 for child, kind in one.beside.items()
-                if child not in broken and not _is_small(kind)
-            )
+                if child not in broken and not is_small(kind)
+            ) or tuple(name for name in one.further if name not in paths)
             continue
         parts = tuple(
             child.removeprefix("self.")
             for child, kind in _of_top(site, compiled).items()
-            if child not in broken and not _is_small(kind)
+            if child not in broken and not is_small(kind)
         )
         top = site.top
         is_gain = top is not None and lines[top.file, top.function] >= CUTS_FOR_PART * len(parts)
@@ -84,18 +78,41 @@ def look_beside(
     for site in led:
         name, frame = site.via[0]
         way = {name for name, _ in site.via}
-        at = _original(frame.function), frame.line
-        near: Children = {}
-        for path in _ends(frame.file):
-            near.update(called.get((path, *at), {}))
+        at = original(frame.function), frame.line
+        near = called_at(frame.file, at, called)
         mates = {
             child: kind
             for child, kind in near.items()
-            if child not in broken and child not in way and _holder(child, broken) is None
+            if child not in broken and child not in way and holder_of(child, broken) is None
         }
-        site.beside = tuple(child for child, kind in mates.items() if not _is_small(kind))
+        site.beside = tuple(
+            child for child, kind in mates.items() if not is_small(kind)
+        ) or _further_in(site, called, paths, compiled)
         crowded = len(below.get(name, ())) >= CROWDED or not mates
         site.alone = bool(near) and not site.beside and crowded
+
+
+def _further_in(
+    site: BreakSite, called: Called, broken: Collection[str], compiled: CompiledClasses
+) -> tuple[str, ...]:
+    """Return what the modules on the way call beside it, named from the compiled module on.
+
+    Where a graph breaks, each of them is compiled by itself, and its guards name what it calls.
+    Only modules that hold others are named: a single layer further in is worth no graph.
+    """
+    found: list[str] = []
+    above = ""
+    for name, frame in _path(site):
+        if above:
+            near = called_at(frame.file, (original(frame.function), frame.line), called)
+            found += [
+                whole
+                for child, kind in near.items()
+                if _is_worth(kind, compiled)
+                and (whole := above + child.removeprefix("self")) not in broken
+            ]
+        above = (above or "self") + name.removeprefix("self")
+    return tuple(found)
 
 
 def called_by(
@@ -105,48 +122,15 @@ def called_by(
 
     Nothing where its class is not known, or is not one, and of torch's own layers.
     """
-    compiled = trees.derived(_compiled)
-    kinds = {kind for place in places for kind in compiled.kinds.get(_frame(place), ())}
+    compiled = trees.derived(compiled_classes)
+    kinds = {kind for place in places for kind in compiled.kinds.get(frame_of(place), ())}
     if len(kinds) != 1:
         return "", ()
     kind = kinds.pop()
     found: Children = {}
-    for path in _ends(file):
+    for path in ends_of(file):
         found.update(compiled.calls.get((path, function, kind), {}))
-    return kind, tuple(child for child, of in found.items() if not _is_small(of))
-
-
-class _Compiled(NamedTuple):
-    """What the guards tell of the classes whose methods are compiled."""
-
-    #: The classes of each frame.
-    kinds: dict[tuple[str, str, str], set[str]]
-    #: The classes at each line that calls a module: by its file, its function and its number.
-    lines: dict[tuple[str, str, int], set[str]]
-    #: What each class calls, by its file, its function and its name.
-    calls: dict[tuple[str, str, str], Children]
-    #: The modules of all depths that each frame's guards name.
-    held: dict[tuple[str, str, str], Children]
-    #: What each class calls in its functions of a name, in whichever file.
-    wholes: dict[tuple[str, str], Children]
-
-
-def _compiled(trees: Table[GuardTree]) -> _Compiled:
-    found = _Compiled({}, {}, {}, {}, {})
-    for row in trees:
-        own = (_SELF.match(guard.expression) for guard in row.record.guards)
-        if not (kind := next((match[1] for match in own if match), "")):
-            continue
-        inside = dict(filter(None, map(_child, row.record.guards)))
-        for place in row.places:
-            found.kinds.setdefault(_frame(place), set()).add(kind)
-            _add(found.held.setdefault(_frame(place), {}), inside, DEEPER)
-        for (path, function), (lines, children) in _of_tree(row.record).items():
-            _add(found.calls.setdefault((path, function, kind), {}), children)
-            _add(found.wholes.setdefault((kind, function), {}), children)
-            for line in lines:
-                found.lines.setdefault((path, function, line), set()).add(kind)
-    return found
+    return kind, tuple(child for child, of in found.items() if not is_small(of))
 
 
 class _Way(NamedTuple):
@@ -154,28 +138,68 @@ class _Way(NamedTuple):
 
     led: tuple[str, ...]
     beside: Children
+    #: What the modules on the way call beside it, named from the compiled module on.
+    further: tuple[str, ...] = ()
+    #: The modules on the way, named so.
+    path: tuple[str, ...] = ()
 
 
-def _merged(site: BreakSite, compiled: _Compiled) -> _Way | None:
+def _merged(site: BreakSite, compiled: CompiledClasses) -> _Way | None:
     """Return the way to a line whose record leaves out the module that holds it; None without one.
 
     Torch 2.13 merges functions of one name that follow each other in a stack. The module that holds
     the line is compiled next, by itself, and breaks there again: its guards name its class, and the
-    guards of what calls it name the modules of that class.
+    guards of what calls it name the modules of that class. So does each module on the way there.
     """
-    frames = list(dict.fromkeys(_frame(place) for place, _ in site.events))
+    frames = list(dict.fromkeys(frame_of(place) for place, _ in site.events))
     outer, inner = (compiled.kinds.get(frame, set()) for frame in (frames[0], frames[-1]))
     if site.top is None or len(outer) != 1 or len(inner) != 1 or outer == inner:
         return None
-    kind = next(iter(outer))
-    way = [name for name, of in compiled.held[frames[0]].items() if of in inner]
-    called = compiled.wholes.get((kind, site.top.function), {})
+    between = (frame for frame in frames[1:-1] if len(compiled.kinds.get(frame, ())) == 1)
+    chain = [
+        (frame, next(iter(compiled.kinds[frame]))) for frame in (frames[0], *between, frames[-1])
+    ]
+    name = site.top.function
+    first = _step(chain[0], chain[-1][1], name, compiled)
+    if first.led:
+        return first
+    steps = [_step(one, next_one[1], name, compiled) for one, next_one in pairwise(chain)]
+    if not steps[0].led:
+        return None
+    above = ""
+    further: list[str] = []
+    path: list[str] = []
+    for step in steps:
+        if above:
+            further += [
+                above + child.removeprefix("self")
+                for child, kind in step.beside.items()
+                if _is_worth(kind, compiled)
+            ]
+        if len(step.path) != 1:
+            break
+        path.append(above := (above or "self") + step.path[0].removeprefix("self"))
+    return steps[0]._replace(further=tuple(further), path=tuple(path))
+
+
+def _step(
+    at: tuple[tuple[str, str, str], str], kind: str, function: str, compiled: CompiledClasses
+) -> _Way:
+    """Return what leads from a frame of a class to a module of another, and what is beside that."""
+    frame, own = at
+    way = [name for name, of in compiled.held[frame].items() if of == kind]
+    called = compiled.wholes.get((own, function), {})
     led = [child for child in called if any(f"{one}.".startswith(f"{child}.") for one in way)]
-    beside = {child: of for child, of in called.items() if child not in led}
-    return _Way(tuple(led), beside) if led else None
+    beside = {child: of for child, of in called.items() if led and child not in led}
+    return _Way(tuple(led), beside, path=tuple(way) if led else ())
 
 
-def _of_top(site: BreakSite, compiled: _Compiled) -> Children:
+def _is_worth(kind: str, compiled: CompiledClasses) -> bool:
+    """Tell whether a module further in is more than a layer: it holds modules of its own."""
+    return kind in compiled.holders and not kind.startswith(OF_TORCH)
+
+
+def _of_top(site: BreakSite, compiled: CompiledClasses) -> Children:
     """Return what the compiled module's own ``forward`` calls, in which the line is.
 
     A record leaves out modules on the way, as torch merges functions of one name that follow each
@@ -185,11 +209,11 @@ def _of_top(site: BreakSite, compiled: _Compiled) -> Children:
     top = site.top
     if top is None:
         return {}
-    frames = {_frame(place) for place, _ in site.events}
+    frames = {frame_of(place) for place, _ in site.events}
     if len(frames) > 1 and any(frame not in compiled.kinds for frame in frames):
         return {}
     kinds = {kind for frame in frames for kind in compiled.kinds.get(frame, ())}
-    paths = list(_ends(top.file))
+    paths = list(ends_of(top.file))
     for path in paths:
         kinds |= compiled.lines.get((path, top.function, top.line), set())
     found: Children = {}
@@ -198,23 +222,6 @@ def _of_top(site: BreakSite, compiled: _Compiled) -> Children:
         for path in paths:
             found.update(compiled.calls.get((path, top.function, kind), {}))
     return found
-
-
-def _ends(file: str) -> Iterator[str]:
-    """Yield the ends of a path, by one of which a guard's comment names the file."""
-    parts = file.replace("\\", "/").split("/")
-    return ("/".join(parts[start:]) for start in range(max(0, len(parts) - DEEP), len(parts)))
-
-
-def _add(children: Children, more: Children, most: int = MOST) -> None:
-    for child, kind in more.items():
-        if len(children) >= most:
-            break
-        children.setdefault(child, kind)
-
-
-def _frame(place: Place) -> tuple[str, str, str]:
-    return *place.process, place.frame.partition("/")[0]
 
 
 def _below(breaks: Table[GraphBreak]) -> dict[str, set[tuple[str, str]]]:
@@ -226,76 +233,27 @@ def _below(breaks: Table[GraphBreak]) -> dict[str, set[tuple[str, str]]]:
     return found
 
 
-def _called(trees: Table[GuardTree]) -> dict[tuple[str, str, int], Children]:
-    """Return the modules that a function calls, by its file, its name and its lines that call.
+def _path(site: BreakSite) -> tuple[tuple[str, StackFrame], ...]:
+    """Return the calls of ``via`` up to the first of a module that has no such name.
 
-    Classes of one file have functions of one name: a line tells them apart. What runs behind a
-    graph break is compiled by itself, and has the number of the break's line in its name.
+    What an entry of a list calls (``x = layer(x)``) is named from that entry on.
     """
-    #: Lines that one tree has called from are of one function, whose first line stands for all.
-    first: dict[tuple[str, str, int], tuple[str, str, int]] = {}
-    found: dict[tuple[str, str, int], Children] = {}
-    for row in trees:
-        for (file, function), (lines, children) in _of_tree(row.record).items():
-            heads = list(dict.fromkeys(_head(first, (file, function, line)) for line in lines))
-            whole = found.setdefault(heads[0], {})
-            for other in heads[1:]:
-                first[other] = heads[0]
-                _add(whole, found.pop(other, {}))
-            _add(whole, children)
-    return {at: found[_head(first, at)] for at in list(first)}
+    named: list[tuple[str, StackFrame]] = []
+    for frame, inner in pairwise(site.stack[site.outside :]):
+        called = user_code.is_module_call(inner) or inner.function == "forward"
+        if not called or user_code.is_module_call(frame):
+            continue
+        if not (step := next((one for one in site.via if one[1] == frame), None)):
+            break
+        named.append(step)
+    return tuple(named)
 
 
-def _head(
-    first: dict[tuple[str, str, int], tuple[str, str, int]], at: tuple[str, str, int]
-) -> tuple[str, str, int]:
-    """Return the line that stands for one and for those that it was joined with."""
-    head = at
-    while (above := first.setdefault(head, head)) != head:
-        head = above
-    while at != head:
-        first[at], at = head, first[at]
-    return head
-
-
-def _of_tree(tree: GuardTree) -> dict[tuple[str, str], tuple[set[int], Children]]:
-    """Return the modules that compiled functions call themselves, and their lines."""
-    known: dict[str, tuple[str, Comment]] = {}
-    for guard in tree.guards:
-        if (child := _child(guard)) and guard.comment and guard.comment.file:
-            known.setdefault(child[0], (child[1], guard.comment))
-    found: dict[tuple[str, str], tuple[set[int], Children]] = {}
-    for name, (kind, comment) in known.items():
-        if _holder(name, known) is None:
-            file = comment.file.replace("\\", "/")
-            # Torch prints the last characters of a path: its first part may be cut.
-            at = file.partition("/")[2] or file, _original(comment.function)
-            lines, children = found.setdefault(at, (set(), {}))
-            lines.add(comment.line)
-            if resumed := _RESUMED.match(comment.function):
-                lines.add(int(resumed[2]))
-            children[name] = kind
+def _broken_paths(breaks: Table[GraphBreak]) -> set[str]:
+    """Return all modules that lead to a break, each named from the compiled module on."""
+    found = set()
+    for site in sites(breaks):
+        above = "self"
+        for name, _ in _path(site):
+            found.add(above := above + name.removeprefix("self"))
     return found
-
-
-def _holder(child: str, known: Collection[str]) -> str | None:
-    """Return which of the ``known`` modules holds a module; None if none does."""
-    parts = child.split(".")
-    above = (".".join(parts[:end]) for end in range(2, len(parts)))
-    return next((one for one in above if one in known), None)
-
-
-def _child(guard: Guard) -> tuple[str, str] | None:
-    match = _CHILD.match(guard.expression) if guard.kind == "TYPE_MATCH" else None
-    if match is None or match[2].endswith(_HOLDERS):
-        return None
-    return "self." + ".".join(_PART.findall(match[1])), match[2]
-
-
-def _original(function: str) -> str:
-    match = _RESUMED.match(function)
-    return match[1] if match else function
-
-
-def _is_small(kind: str) -> bool:
-    return kind.startswith("torch.nn.modules.") and not _LARGE.match(kind)

@@ -39,8 +39,7 @@ _POLYFILLS = "torch/_dynamo/polyfills/"
 _HELD = re.compile(r"\bself((?:\.\w+|\[\w+\])+)\(")
 #: Methods of a context manager that is a class.
 _ENTERS = frozenset({"__enter__", "__exit__", "__aenter__", "__aexit__"})
-_MODULE_CALL = "torch/nn/modules/module.py"
-#: Functions of that file in a row where the wrapper of a compiled module calls the module.
+#: Functions of torch's call of a module in a row, where the wrapper of a compiled one calls it.
 WRAPPED = 4
 #: Every optimizer's ``step`` is called through a wrapper in this file.
 _OPTIMIZER = "torch/optim/optimizer.py"
@@ -153,11 +152,13 @@ class BreakSite(msgspec.Struct):
         """How many frames of the stack lead to a compiled module, and are not of it.
 
         Its wrapper is a module that calls a module: torch's own calls stand there twice in a row,
-        two functions each.
+        two functions each. What ``tracelens run`` takes the time of stands between them.
         """
         run = 0
         for at, frame in enumerate(self.stack):
-            run = run + 1 if _slashed(frame.file).endswith(_MODULE_CALL) else 0
+            if user_code.is_recorder(frame.file):
+                continue
+            run = run + 1 if user_code.is_module_call(frame) else 0
             if run == WRAPPED:
                 return at
         return 0
@@ -168,7 +169,7 @@ class BreakSite(msgspec.Struct):
         inner = self.stack[self.outside + 1 :] if self.outside else ()
         if not inner or inner[0].function != "forward":
             return None
-        led = any(_slashed(frame.file).endswith(_MODULE_CALL) for frame in inner)
+        led = any(user_code.is_module_call(frame) for frame in inner)
         deeper = any(frame.function == "forward" for frame in inner[1:])
         return None if led or deeper else inner[0]
 
@@ -183,7 +184,7 @@ class BreakSite(msgspec.Struct):
         for frame, inner in pairwise(traced):
             if user_code.distance(frame.file, frame.function) > 1:
                 continue
-            called = _slashed(inner.file).endswith(_MODULE_CALL) or inner.function == "forward"
+            called = user_code.is_module_call(inner) or inner.function == "forward"
             if called and len(names := _HELD.findall(frame.code)) == 1:
                 found.append((f"self{names[0].removesuffix('.forward')}", frame))
         return tuple(found)
@@ -191,7 +192,7 @@ class BreakSite(msgspec.Struct):
     @property
     def in_module(self) -> bool:
         """Whether a module is called on the way there; true where the way is not known."""
-        return not self.stack or _calls_module(self.stack)
+        return not self.stack or user_code.calls_module(self.stack)
 
     @property
     def direct(self) -> bool:
@@ -199,7 +200,7 @@ class BreakSite(msgspec.Struct):
         caller = self.caller
         if caller is None:
             return False
-        return not _calls_module(self.stack[self.stack.index(caller) + 1 :])
+        return not user_code.calls_module(self.stack[self.stack.index(caller) + 1 :])
 
     @property
     def reporting(self) -> StackFrame | None:
@@ -381,13 +382,6 @@ def lost_around(file: str) -> Story:
     The functions that it called are most often in the same package, else in the same file.
     """
     return "lost", user_code.package(file) or file
-
-
-def _calls_module(stack: Iterable[StackFrame]) -> bool:
-    return any(
-        frame.function == "forward" or _slashed(frame.file).endswith(_MODULE_CALL)
-        for frame in stack
-    )
 
 
 def _slashed(file: str) -> str:

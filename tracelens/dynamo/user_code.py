@@ -18,9 +18,12 @@ from tracelens.report import Where
 __all__ = [
     "best",
     "caller",
+    "calls_module",
     "distance",
     "forwards",
     "is_helper",
+    "is_module_call",
+    "is_recorder",
     "is_torch_wrapper",
     "located",
     "package",
@@ -83,6 +86,21 @@ SETTERS = re.compile(r"(?:^|_)(?:install|register|set_?up|init|initialize)(?:_|$
 FAR = 3
 
 
+def is_recorder(file: str) -> bool:
+    """Whether a file is the wrapper in which a recording times calls of what is compiled."""
+    return "tracelens_injected/" in file.replace("\\", "/")
+
+
+def is_module_call(frame: StackFrame) -> bool:
+    """Whether a frame is torch's own call of a module."""
+    return frame.file.replace("\\", "/").endswith("torch/nn/modules/module.py")
+
+
+def calls_module(stack: Iterable[StackFrame]) -> bool:
+    """Whether a module is called in a stack."""
+    return any(frame.function == "forward" or is_module_call(frame) for frame in stack)
+
+
 @lru_cache(maxsize=20_000)
 def distance(file: str, function: str = "") -> int:
     """Return how far a frame is from code that somebody would change; 0 is there."""
@@ -90,7 +108,7 @@ def distance(file: str, function: str = "") -> int:
     packaged = path.partition("-packages/")[2]
     if path.startswith("<") or (not packaged and "/lib/python3" in path):
         return 3
-    if "tracelens_injected/" in path:  # the wrapper in which a recording times calls
+    if is_recorder(path):
         return 3
     of_torch = (packaged or path).startswith("torch/") or path.startswith(TORCH_DIRECTORIES)
     if of_torch or any(name in path for name in CHECKED_OUT):

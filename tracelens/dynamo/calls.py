@@ -1,0 +1,190 @@
+"""What compiled functions call, as the guards of a log name it: modules and their classes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from tracelens.evidence import Place, Table
+from tracelens.logs._checks import Comment
+from tracelens.logs.guards import Guard, GuardTree
+
+__all__ = [
+    "OF_TORCH",
+    "Called",
+    "Children",
+    "CompiledClasses",
+    "called_at",
+    "calls_by_line",
+    "compiled_classes",
+    "ends_of",
+    "frame_of",
+    "holder_of",
+    "is_small",
+    "original",
+]
+
+_CHILD = re.compile(
+    r"___check_type_id\(L\['self'\]((?:\._modules\['\w{1,60}'\]){1,20}), \d+\)"
+    r", type=<class '([\w.]+)'>"
+)
+#: Guards on the class of the module whose method is compiled.
+_SELF = re.compile(r"___check_type_id\(L\['self'\], \d+\), type=<class '([\w.]+)'>")
+_PART = re.compile(r"'(\w+)'")
+_RESUMED = re.compile(r"torch_dynamo_resume_in_(\w+)_at_(\d{1,9})$")
+#: They have no ``forward``: what they hold is called.
+_HOLDERS = ("ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
+OF_TORCH = "torch.nn.modules."
+#: Torch's modules of many operators; of any other, a graph of its own gains nothing.
+_LARGE = re.compile(r"torch\.nn\.modules\.(?:container|transformer|rnn|activation\.Multihead)")
+#: More modules of one function than that are not remembered: no advice names so many.
+MOST = 64
+#: The same, of modules of all depths.
+DEEPER = 1_000
+#: Folders of a path, the innermost ones, by which a file may be named.
+DEEP = 40
+#: Modules that a function calls, such as ``self.encoder``, and their classes.
+Children = dict[str, str]
+#: The same, by the file of the function, its name and a line of it that calls.
+Called = dict[tuple[str, str, int], Children]
+
+
+def called_at(file: str, at: tuple[str, int], called: Called) -> Children:
+    """Return the modules that a function calls, by its file, its name and a line of it."""
+    near: Children = {}
+    for path in ends_of(file):
+        near.update(called.get((path, *at), {}))
+    return near
+
+
+class CompiledClasses(NamedTuple):
+    """What the guards tell of the classes whose methods are compiled."""
+
+    #: The classes of each frame.
+    kinds: dict[tuple[str, str, str], set[str]]
+    #: The classes at each line that calls a module: by its file, its function and its number.
+    lines: dict[tuple[str, str, int], set[str]]
+    #: What each class calls, by its file, its function and its name.
+    calls: dict[tuple[str, str, str], Children]
+    #: The modules of all depths that each frame's guards name.
+    held: dict[tuple[str, str, str], Children]
+    #: What each class calls in its functions of a name, in whichever file.
+    wholes: dict[tuple[str, str], Children]
+    #: The classes of modules that hold modules.
+    holders: set[str]
+
+
+def compiled_classes(trees: Table[GuardTree]) -> CompiledClasses:
+    """Return what the guards tell of the classes whose methods are compiled."""
+    found = CompiledClasses({}, {}, {}, {}, {}, set())
+    for row in trees:
+        own = (_SELF.match(guard.expression) for guard in row.record.guards)
+        if not (kind := next((match[1] for match in own if match), "")):
+            continue
+        inside = dict(filter(None, map(_child, row.record.guards)))
+        found.holders.update(inside[top] for name in inside if (top := holder_of(name, inside)))
+        for place in row.places:
+            found.kinds.setdefault(frame_of(place), set()).add(kind)
+            _add(found.held.setdefault(frame_of(place), {}), inside, DEEPER)
+        for (path, function), (lines, children) in _of_tree(row.record).items():
+            _add(found.calls.setdefault((path, function, kind), {}), children)
+            _add(found.wholes.setdefault((kind, function), {}), children)
+            for line in lines:
+                found.lines.setdefault((path, function, line), set()).add(kind)
+    return found
+
+
+def ends_of(file: str) -> Iterator[str]:
+    """Yield the ends of a path, by one of which a guard's comment names the file."""
+    parts = file.replace("\\", "/").split("/")
+    return ("/".join(parts[start:]) for start in range(max(0, len(parts) - DEEP), len(parts)))
+
+
+def _add(children: Children, more: Children, most: int = MOST) -> None:
+    for child, kind in more.items():
+        if len(children) >= most:
+            break
+        children.setdefault(child, kind)
+
+
+def frame_of(place: Place) -> tuple[str, str, str]:
+    """Return the process and the number of a compiled function."""
+    return *place.process, place.frame.partition("/")[0]
+
+
+def calls_by_line(trees: Table[GuardTree]) -> Called:
+    """Return the modules that a function calls, by its file, its name and its lines that call.
+
+    Classes of one file have functions of one name: a line tells them apart. What runs behind a
+    graph break is compiled by itself, and has the number of the break's line in its name.
+    """
+    #: Lines that one tree has called from are of one function, whose first line stands for all.
+    first: dict[tuple[str, str, int], tuple[str, str, int]] = {}
+    found: Called = {}
+    for row in trees:
+        for (file, function), (lines, children) in _of_tree(row.record).items():
+            heads = list(dict.fromkeys(_head(first, (file, function, line)) for line in lines))
+            whole = found.setdefault(heads[0], {})
+            for other in heads[1:]:
+                first[other] = heads[0]
+                _add(whole, found.pop(other, {}))
+            _add(whole, children)
+    return {at: found[_head(first, at)] for at in list(first)}
+
+
+def _head(
+    first: dict[tuple[str, str, int], tuple[str, str, int]], at: tuple[str, str, int]
+) -> tuple[str, str, int]:
+    """Return the line that stands for one and for those that it was joined with."""
+    head = at
+    while (above := first.setdefault(head, head)) != head:
+        head = above
+    while at != head:
+        first[at], at = head, first[at]
+    return head
+
+
+def _of_tree(tree: GuardTree) -> dict[tuple[str, str], tuple[set[int], Children]]:
+    """Return the modules that compiled functions call themselves, and their lines."""
+    known: dict[str, tuple[str, Comment]] = {}
+    for guard in tree.guards:
+        if (child := _child(guard)) and guard.comment and guard.comment.file:
+            known.setdefault(child[0], (child[1], guard.comment))
+    found: dict[tuple[str, str], tuple[set[int], Children]] = {}
+    for name, (kind, comment) in known.items():
+        if holder_of(name, known) is None:
+            file = comment.file.replace("\\", "/")
+            # Torch prints the last characters of a path: its first part may be cut.
+            at = file.partition("/")[2] or file, original(comment.function)
+            lines, children = found.setdefault(at, (set(), {}))
+            lines.add(comment.line)
+            if resumed := _RESUMED.match(comment.function):
+                lines.add(int(resumed[2]))
+            children[name] = kind
+    return found
+
+
+def holder_of(child: str, known: Collection[str]) -> str | None:
+    """Return which of the ``known`` modules holds a module; None if none does."""
+    parts = child.split(".")
+    above = (".".join(parts[:end]) for end in range(2, len(parts)))
+    return next((one for one in above if one in known), None)
+
+
+def _child(guard: Guard) -> tuple[str, str] | None:
+    match = _CHILD.match(guard.expression) if guard.kind == "TYPE_MATCH" else None
+    if match is None or match[2].endswith(_HOLDERS):
+        return None
+    return "self." + ".".join(_PART.findall(match[1])), match[2]
+
+
+def original(function: str) -> str:
+    """Return the name of a function, also of what runs behind a break in it."""
+    match = _RESUMED.match(function)
+    return match[1] if match else function
+
+
+def is_small(kind: str) -> bool:
+    """Tell whether a class is a single layer of torch's."""
+    return kind.startswith(OF_TORCH) and not _LARGE.match(kind)
