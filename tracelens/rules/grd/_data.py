@@ -51,6 +51,8 @@ class GuardData(FindingData):
     changed: bool = False
     #: Compiled functions of the run whose guards the log has.
     functions: int = 1
+    #: Whether graph breaks make functions of what is compiled as a whole.
+    broken: bool = False
 
 
 def guard_data(entry: GuardedEntry, conditions: int = 0) -> GuardData:

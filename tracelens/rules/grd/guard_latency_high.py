@@ -16,6 +16,7 @@ from tracelens.rules import Rule
 from tracelens.rules.grd._data import GuardData, guard_data, modules_changed, slow_guards
 
 if TYPE_CHECKING:
+    from tracelens.logs.graph_breaks import GraphBreak
     from tracelens.logs.recompiles import Recompile
 
 __all__ = ["GuardLatencyHigh"]
@@ -75,8 +76,8 @@ class GuardLatencyHigh(Rule):
         Remedy(
             "larger-region",
             "Compile a larger region, so that one check of the guards covers more work.",
-            when="several functions are compiled",
-            applies=lambda data: data.functions > 1,
+            when="several functions are compiled, and no graph break makes them",
+            applies=lambda data: data.functions > 1 and not data.broken,
             proof="https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.reducing_guard_overhead.html",
         ),
         Remedy(
@@ -111,10 +112,15 @@ class GuardLatencyHigh(Rule):
         *,
         latencies: Table[GuardLatency],
         recompiles: Table[Recompile],
+        breaks: Table[GraphBreak],
     ) -> Iterator[Finding]:
         """Yield one finding per function."""
         slow = [entry for entry in entries if _is_slow(entry.record)]
-        run = {"functions": len(by_function(entries)), "changed": modules_changed(recompiles)}
+        run = {
+            "functions": len(by_function(entries)),
+            "changed": modules_changed(recompiles),
+            "broken": len(breaks) > 0,
+        }
         for group in by_function(slow):
             yield self._finding(group, latencies, run)
 
