@@ -103,3 +103,28 @@ def test_the_clock_of_a_recording_is_not_part_of_the_way(tmp_path: Path) -> None
     log = tmp_path / "run.log"
     log.write_text("\n".join(lines) + "\n", "utf-8")
     assert LEADS in first_advice(log)
+
+
+WRAPPED = next(FIXTURES.glob("GBR007-*")) / "fires-wrapped.log"
+HELPER = """
+V1120 15:00:00.000000 1 torch/_dynamo/guards.py:4483] [9/0] [__guards] TREE_GUARD_MANAGER:
+V1120 15:00:00.000000 1 torch/_dynamo/guards.py:4483] [9/0] [__guards] +- RootGuardManager
+V1120 15:00:00.000000 1 torch/_dynamo/guards.py:4483] [9/0] [__guards] | +- GLOBAL_STATE: ___check_global_state()
+"""  # noqa: E501 -- lines of a log
+
+
+def test_what_a_lost_wrapper_calls_is_named_by_its_class(tmp_path: Path) -> None:
+    def first(text: str) -> tuple[str, str]:
+        log = tmp_path / "run.log"
+        log.write_text(text, "utf-8")
+        (found,) = [one for one in analyze(str(log)).findings if one.code == "GBR007"]
+        return found.advice[0].id, found.advice[0].code or ""
+
+    text = WRAPPED.read_text("utf-8")
+    advice, code = first(text)
+    assert advice == "compile-classes"
+    assert 'in {"Net"}' in code
+    process = text.split()[2]
+    helper = HELPER.replace(" 1 torch", f" {process} torch")
+    assert first(text + helper)[0] == "not-named"  # a function would be compiled no longer
+    assert first(text.replace("wraplib.Net'", "torch.nn.modules.linear.Linear'"))[0] == "not-named"

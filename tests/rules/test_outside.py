@@ -33,7 +33,8 @@ FROM_OUTSIDE = {
     # which part is compiled, and when
     "backward-outside", "branch-outside", "call-first", "call-outside", "compile-around",
     "compile-caller", "compile-forward", "compile-inner", "compile-once", "compile-called-parts",
-    "compile-transform", "first-call", "leave-break", "leave-call-out", "leave-step",
+    "compile-classes", "compile-transform", "first-call", "leave-break", "leave-call-out",
+    "leave-step",
     "leave-uncompiled", "report-in-eager", "leave-out", "look-up-outside", "outside",
     # what it is called with
     "array-dtype", "cast", "clone", "mark-dynamic", "one-form", "one-layout", "one-mode",

@@ -52,7 +52,7 @@ def look_beside(
         return
     called, below = trees.derived(calls_by_line), breaks.derived(_below)
     compiled = trees.derived(compiled_classes)
-    lines = breaks.derived(cuts)
+    lines, torn = breaks.derived(cuts), breaks.derived(_torn)
     merged = {id(site): _merged(site, compiled) for site in own}
     broken = {*below, *(name for one in merged.values() if one for name in one.led)}
     paths = breaks.derived(_broken_paths) | {
@@ -74,6 +74,8 @@ def look_beside(
         )
         top = site.top
         is_gain = top is not None and lines[top.file, top.function] >= CUTS_FOR_PART * len(parts)
+        if site.skipped and not parts:
+            site.classes = _classes(site, compiled, torn)
         site.parts, site.alone = (parts, False) if is_gain or not parts else ((), True)
     for site in led:
         name, frame = site.via[0]
@@ -222,6 +224,41 @@ def _of_top(site: BreakSite, compiled: CompiledClasses) -> Children:
         for path in paths:
             found.update(compiled.calls.get((path, top.function, kind), {}))
     return found
+
+
+#: The compiled functions in which the graph breaks at a line, by its file and number.
+Torn = dict[tuple[str, int], list[tuple[str, str, str]]]
+
+
+def _torn(breaks: Table[GraphBreak]) -> Torn:
+    """Return which compiled functions break at each line."""
+    found: Torn = {}
+    for site in sites(breaks):
+        frames = found.setdefault((site.line.file, site.line.line), [])
+        frames += (frame_of(place) for place, _ in site.events)
+    return found
+
+
+def _classes(site: BreakSite, compiled: CompiledClasses, torn: Torn) -> tuple[str, ...]:
+    """Return the classes that a lost ``forward`` calls, where each is compiled without a break.
+
+    Nothing where a function would not be compiled any more that has a graph of its own now.
+    """
+    here = torn[site.line.file, site.line.line]
+    own = next((compiled.owners[frame][0] for frame in here if frame in compiled.owners), "")
+    broken = {frame for frames in torn.values() for frame in frames}
+    found: dict[str, None] = {}
+    for frame, (kind, function) in compiled.owners.items():
+        if frame[:-1] != here[0][:-1]:
+            continue
+        if kind == own:
+            if frame not in broken and original(function) == function:
+                return ()
+        elif not kind or is_small(kind) or frame in broken or function != "forward":
+            return ()
+        else:
+            found[kind.rpartition(".")[2]] = None
+    return tuple(found) if own else ()
 
 
 def _below(breaks: Table[GraphBreak]) -> dict[str, set[tuple[str, str]]]:

@@ -68,6 +68,8 @@ class BreakSite(msgspec.Struct):
     alone: bool = False
     #: The modules that the function at :attr:`top` calls, such as ``encoder`` or ``layers.0``.
     parts: tuple[str, ...] = ()
+    #: Classes of modules that it calls, where it is given up and each of them has no break.
+    classes: tuple[str, ...] = ()
     #: The attribute that the line reads a NumPy number from, as ``self.hop_length``.
     held_by_numpy: str = ""
     #: Whether the line reads a float that the module holds as a tensor.

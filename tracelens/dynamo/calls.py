@@ -73,14 +73,18 @@ class CompiledClasses(NamedTuple):
     wholes: dict[tuple[str, str], Children]
     #: The classes of modules that hold modules.
     holders: set[str]
+    #: The class whose method each frame is, and the method; nothing where ``self`` is not guarded.
+    owners: dict[tuple[str, str, str], tuple[str, str]]
 
 
 def compiled_classes(trees: Table[GuardTree]) -> CompiledClasses:
     """Return what the guards tell of the classes whose methods are compiled."""
-    found = CompiledClasses({}, {}, {}, {}, {}, set())
+    found = CompiledClasses({}, {}, {}, {}, {}, set(), {})
     for row in trees:
-        own = (_SELF.match(guard.expression) for guard in row.record.guards)
-        if not (kind := next((match[1] for match in own if match), "")):
+        kind, function = _owner(row.record)
+        for place in row.places:
+            found.owners.setdefault(frame_of(place), (kind, function))
+        if not kind:
             continue
         inside = dict(filter(None, map(_child, row.record.guards)))
         found.holders.update(inside[top] for name in inside if (top := holder_of(name, inside)))
@@ -93,6 +97,13 @@ def compiled_classes(trees: Table[GuardTree]) -> CompiledClasses:
             for line in lines:
                 found.lines.setdefault((path, function, line), set()).add(kind)
     return found
+
+
+def _owner(tree: GuardTree) -> tuple[str, str]:
+    for guard in tree.guards:
+        if match := _SELF.match(guard.expression):
+            return match[1], guard.comment.function if guard.comment else ""
+    return "", ""
 
 
 def ends_of(file: str) -> Iterator[str]:

@@ -63,6 +63,8 @@ class BreakData(FindingData):
     alone: bool = False
     #: Modules that the compiled module's own ``forward`` calls, where the line is in that.
     parts: tuple[str, ...] = ()
+    #: The classes of those, where it is given up and each of them is compiled without a break.
+    classes: tuple[str, ...] = ()
     #: An attribute in the line that holds a NumPy number, which Dynamo traces as a tensor.
     held_by_numpy: str = ""
     #: The line reads a float that the module holds as a tensor: it counts nothing.
@@ -121,6 +123,7 @@ def break_data(site: BreakSite, name: str = "") -> BreakData:
         guarded=site.guarded,
         alone=site.alone,
         parts=site.parts,
+        classes=site.classes,
         held_by_numpy=site.held_by_numpy,
         reads_float=site.reads_float,
         in_optimizer=site.in_optimizer,

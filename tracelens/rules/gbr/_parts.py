@@ -7,7 +7,7 @@ from tracelens.experiment import Knob
 from tracelens.remedies import Remedy
 from tracelens.rules.gbr._break_data import BreakData
 
-__all__ = ["COMPILE_PARTS"]
+__all__ = ["COMPILE_CLASSES", "COMPILE_PARTS"]
 
 #: Parts that are named.
 MAX_PARTS = 8
@@ -79,4 +79,38 @@ COMPILE_PARTS = Remedy(
     basis="tested",
     proof="tests/advice/GBR001/compile-called-parts.py",
     knob=_knob,
+)
+
+
+def _classes(data: object) -> tuple[str, ...]:
+    return data.classes[:MAX_PARTS] if isinstance(data, BreakData) and data.package else ()
+
+
+def _of_classes(data: object) -> str:
+    at = user_code.short(data.file, data.line) if isinstance(data, BreakData) else ""
+    return (
+        f"{at} is in the `forward` of what is compiled, which runs eagerly; what it calls is "
+        "traced without a break. Compile that, and no longer `model` itself."
+    )
+
+
+def _each(data: object) -> str:
+    names = ", ".join(f'"{name}"' for name in _classes(data))
+    return (
+        "for name, part in list(model.named_modules()):\n"
+        f"{INDENT}if name and type(part).__name__ in {{{names}}}:\n"
+        f"{INDENT * 2}model.set_submodule(name, torch.compile(part))"
+    )
+
+
+COMPILE_CLASSES = Remedy(
+    "compile-classes",
+    _of_classes,
+    when="the break is in an installed package and costs the `forward` of what is compiled, and "
+    "the guards tell that all other functions are methods of modules without a break",
+    applies=lambda data: bool(_classes(data)),
+    code=_each,
+    since="2.5",
+    basis="tested",
+    proof="tests/advice/GBR007/compile-classes.py",
 )

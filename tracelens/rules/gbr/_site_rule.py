@@ -24,7 +24,7 @@ from tracelens.report.stories import Story, graph_break
 from tracelens.rules import Rule
 from tracelens.rules.gbr._break_data import BreakData, Code, Line, break_data
 from tracelens.rules.gbr._calls import LEAVE_CALL_OUT, LEAVE_UNCOMPILED
-from tracelens.rules.gbr._parts import COMPILE_PARTS
+from tracelens.rules.gbr._parts import COMPILE_CLASSES, COMPILE_PARTS
 from tracelens.rules.gbr._stories import (
     CLOCKS,
     PACKING,
@@ -111,7 +111,7 @@ def _by_lines(data: BreakData) -> str:
 def _in_module(data: object) -> bool:
     if not isinstance(data, BreakData) or not (data.in_module and data.package):
         return False
-    return not (_steps(data) or data.alone or data.parts)
+    return not (_steps(data) or data.alone or data.parts or data.classes)
 
 
 def _is_named(data: object) -> bool:
@@ -258,6 +258,7 @@ LIBRARY = (
     LEAVE_CALL_OUT,
     LEAVE_UNCOMPILED,
     COMPILE_PARTS,
+    COMPILE_CLASSES,
     LEAVE_BREAK,
     COMPILE_INNER,
     SEE_PARTS,
