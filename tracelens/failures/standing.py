@@ -81,6 +81,8 @@ def stands(
     item = item_at(episode, at)
     elsewhere = is_elsewhere(cause, item, episode)
     of_program = bool(_POOL.search(line_of(item))) and not _compiles(episode, frames)
+    if cause in _OPTIONAL and _went_on(at, episode) and not _is_wanted(episode, raised, frames):
+        return False
     return not elsewhere and not of_program and _stands(cause, at, episode, raised, frames)
 
 
@@ -99,8 +101,6 @@ def _stands(
         return _names_both(episode) if cause == "compiled-keys" else _loses_size(episode, frames)
     if cause in _LOADING:
         return _is_generated(line, episode, frames)
-    if cause in _OPTIONAL:
-        return not _went_on(at, episode) or _is_wanted(episode, raised, frames)
     if cause in _BUILDING:
         return _is_own_ptxas(cause, episode, at) or _has_context(episode, at)
     return cause != "out-of-memory" or _is_of_device(episode, at, frames)
