@@ -53,8 +53,9 @@ class Change(msgspec.Struct):
         if far[0] < _OF_TORCH or not at:
             return self
         self.history = self.owners[at]
-        for every in (self.steps, self.functions, self.owners):
-            every.insert(0, every.pop(at))  # type: ignore[attr-defined]
+        self.steps.insert(0, self.steps.pop(at))
+        self.functions.insert(0, self.functions.pop(at))
+        self.owners.insert(0, self.owners.pop(at))
         return self
 
     def holds(self, history: History, step: Step) -> bool:

@@ -86,13 +86,10 @@ def _mark(data: FirstChangeData) -> str:
 
 
 def _dropped(data: FirstChangeData) -> str:
-    text = (
+    return (
         "If that was the last batch of a data set, leave it out (`drop_last=True` of the "
         "DataLoader), or pad it to the usual size: nothing is compiled again."
-    )
-    if data.is_varied:
-        text += " Validation that calls the same function has a last batch of its own: pad that."
-    return text
+    ) + (_VALIDATED if data.is_varied else "")
 
 
 def _lines(data: FirstChangeData) -> str | None:
@@ -323,6 +320,7 @@ class FirstDynamicRecompile(RecompileRule):
             )
 
 
+_VALIDATED = " Validation that calls the same function has a last batch of its own: pad that."
 _OTHERS = " Mark other arguments of that size, too: one that is not marked holds it constant."
 _AGAIN = " After that it was compiled again, and why is not in the log."
 _CUT = " The log is cut: whether the size kept changing is not known."
