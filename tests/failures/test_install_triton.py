@@ -27,6 +27,6 @@ def test_what_is_printed_is_what_torch_requires(
     (remedy,) = [one for one in TritonMissing.remedies if one.id == "install"]
     within = re.search(r'-c "(?P<code>.*)"\)$', str(remedy.code))
     assert within is not None
-    monkeypatch.setattr(importlib.metadata, "requires", lambda name: ["filelock", required])
-    exec(within["code"])
+    monkeypatch.setattr(importlib.metadata, "requires", lambda _: ["filelock", required])
+    exec(within["code"])  # noqa: S102 -- the advice itself
     assert capsys.readouterr().out.strip() == found

@@ -110,7 +110,8 @@ class ReduceOverheadWithoutEffect(Rule):
             applies=lambda data: data.why == "cpu" and data.tunes,
             code='model = torch.compile(model, mode="max-autotune-no-cudagraphs")',
             since="2.1",
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
+            basis="tested",
+            proof="tests/advice/CGR011/no-cudagraphs.py",
         ),
         Remedy(
             id="cudagraph-or-error",
