@@ -136,3 +136,24 @@ def test_few_bytes_of_a_large_graph_are_no_finding() -> None:
 def test_weights_that_are_arguments_are_not_frozen() -> None:
     path = RULES / "IND004-cpu-inference-not-frozen" / "quiet-weights-are-arguments.log"
     assert not analyze(str(path), select=["IND002", "IND004"]).findings
+
+
+EAGER = (
+    Path(__file__).parents[1]
+    / "fixtures/rules/ONE003-weight-reorder-every-iteration/fires-eager-beside-compiled.log"
+)
+
+
+@pytest.mark.parametrize(
+    ("called", "advice"), [("quantized.linear_dynamic", []), ("aten.convolution", ["freeze"])]
+)
+def test_what_no_generated_code_calls_is_not_frozen(
+    tmp_path: Path, called: str, advice: list[str]
+) -> None:
+    text = EAGER.read_text()
+    log = tmp_path / "run.log"
+    call = "torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default("
+    assert call in text
+    log.write_text(text.replace(call, f"torch.ops.{called}.default("))
+    (finding,) = analyze(str(log), select=["ONE003"]).findings
+    assert [one.id for one in finding.advice] == advice

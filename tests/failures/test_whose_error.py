@@ -139,3 +139,32 @@ def test_what_torch_prints_of_its_logs_is_no_failure(tmp_path: Path) -> None:
     path.write_text(f"{HEAD}{CALL}{frame}ValueError: \nTORCH_LOGS Info\n\nExamples:\n")
     with pytest.raises(TracelensError):
         analyze(str(path))
+
+
+#: A library that tries to import Triton, and does without it.
+TRIED = (
+    "A matching Triton is not available, some optimizations will not be enabled\n"
+    f'{HEAD}  File "{LIBRARIES}/xformers/__init__.py", line 57, in _is_triton_available\n'
+    "    import triton  # noqa\nModuleNotFoundError: No module named 'triton'\n"
+)
+NEEDED = (
+    f'{HEAD}{CALL}  File "{TORCH}/_inductor/scheduler.py", line 3428, in create_backend\n'
+    "    raise TritonMissing(inspect.currentframe())\n"
+    "torch._inductor.exc.TritonMissing: Cannot find a working triton installation.\n"
+)
+
+
+@pytest.mark.parametrize("said", [TRIED, "import error: No module named 'triton'\n"])
+def test_an_import_that_a_library_does_without_is_no_failure(tmp_path: Path, said: str) -> None:
+    went_on = tmp_path / "went-on.log"
+    went_on.write_text(said + BROKEN + "step\n" * 100)
+    assert not any(one.code.startswith("ERR") for one in analyze(str(went_on)).findings)
+    ended = tmp_path / "ended.log"
+    ended.write_text(BROKEN + said)
+    assert analyze(str(ended)).findings[0].code == "ERR008"
+
+
+def test_what_inductor_needs_is_a_failure_whatever_follows(tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(NEEDED + "step\n" * 100 + BROKEN)
+    assert analyze(str(log)).findings[0].code == "ERR008"

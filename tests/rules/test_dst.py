@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import re
 from pathlib import Path
 
 from tracelens.engine import analyze
@@ -30,3 +32,23 @@ def test_other_files_are_not(tmp_path: Path) -> None:
         (tmp_path / f"run-{rank[-1]}.log").write_text("".join(own))
     report = analyze(str(tmp_path), select=["DST001"])
     assert [verdict.verdict for verdict in report.verdicts] == [Outcome.QUIET]
+
+
+LATER = LOG.parent / "fires-last-batches.log.gz"
+
+
+def test_what_one_change_compiles_again_is_one_finding_at_what_takes_longest() -> None:
+    (finding,) = analyze(str(LATER), select=["DST001"]).findings
+    assert finding.title.startswith("`forward` is compiled again at another time on each of")
+    assert finding.where is not None
+    assert finding.where.file == "/home/ana/proj/app.py"
+    assert "and 1 other function for the same change" in finding.message
+
+
+def test_ranks_that_compile_at_the_same_time_do_not_wait(tmp_path: Path) -> None:
+    text = gzip.decompress(LATER.read_bytes()).decode()
+    together = re.sub(r"^(\[rank1\]:V1126 22:35:)5[45]", r"\g<1>43", text, flags=re.MULTILINE)
+    assert together != text
+    log = tmp_path / "run.log"
+    log.write_text(together)
+    assert not analyze(str(log), select=["DST001"]).findings

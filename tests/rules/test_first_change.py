@@ -102,3 +102,22 @@ def test_marking_is_advised_unless_the_symbol_itself_is_compiled_for_again(
     (found,) = [one for one in analyze(str(log)).findings if one.code == "RCP003"]
     assert said in found.message
     assert [one.id for one in found.advice] == advised
+
+
+VALIDATED = (
+    Path(__file__).parents[2]
+    / "fixtures/rules/RCP003-first-dynamic-recompile/fires-training-and-validation.log"
+)
+
+
+def test_a_function_that_validation_calls_too_has_two_last_batches(tmp_path: Path) -> None:
+    def said(text: str) -> str:
+        log = tmp_path / "run.log"
+        log.write_text(text)
+        first = analyze(str(log), select=["RCP003"]).findings[0]
+        return next(one.text for one in first.advice if one.id == "drop-last")
+
+    text = VALIDATED.read_text()
+    trained = "".join(line for line in text.splitlines(keepends=True) if "[0/2]" not in line)
+    assert "Validation" in said(text)
+    assert "Validation" not in said(trained)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import re
 from functools import partial
@@ -11,8 +12,13 @@ from pathlib import Path
 import pytest
 
 from tracelens import analyze
+from tracelens.dynamo.recompile_history import histories
+from tracelens.frames import Frame
+from tracelens.frames.recompile_cost import beside_first
+from tracelens.logs.recompiles import Recompile
 from tracelens.render._spent import by_run
 from tracelens.report import Finding, Severity
+from tracelens.source import read
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "rules"
 NAMES = {
@@ -266,3 +272,38 @@ def test_clocks_that_missed_the_first_compilation_give_no_shares(
     (found,) = [one for one in report.findings if one.code == "RCP003"]
     assert "about 100 s" in found.message
     assert ("of the 103 s that compiling took" in found.message) is shares
+
+
+TRAINED = FIXTURES / NAMES["RCP003"] / "fires-trained-last-batch.log.gz"
+
+
+@pytest.mark.parametrize(("guards", "ratio"), [("22:35:36", 0.0), ("22:35:43", 0.83)])
+def test_a_backward_graph_behind_the_guards_is_no_measure(
+    tmp_path: Path, guards: str, ratio: float
+) -> None:
+    """Of the first entry it is compiled when it is called, and of the second before the guards."""
+    text = gzip.decompress(TRAINED.read_bytes()).decode()
+    lines = text.splitlines(keepends=True)
+    log = tmp_path / "run.log"
+    log.write_text(
+        "".join(
+            line.replace("22:35:36", guards) if "[4/0] [__guards]" in line else line
+            for line in lines
+        )
+    )
+    evidence, _ = read([str(log)])
+    (step,) = [
+        step
+        for history in histories(evidence.table(Recompile))
+        if history.function == "forward"
+        for step in history.steps
+    ]
+    assert beside_first(step, evidence.table(Frame)) == pytest.approx(ratio, abs=0.05)
+
+
+def test_a_function_of_the_program_leads_what_a_wrapper_passes_on() -> None:
+    (finding,) = analyze(str(TRAINED), select=["RCP003"]).findings
+    assert finding.where is not None
+    assert finding.where.file == "/home/ana/proj/app.py"
+    assert "`ids`" in finding.title
+    assert "`forward`" in finding.message

@@ -18,6 +18,7 @@ __all__ = [
     "is_token",
     "of_compilation",
     "symbolic",
+    "takes_any_stride",
 ]
 
 #: An argument, or a part of one: ``L['x']``, ``L['batch']['image']``; no member of a module,
@@ -26,6 +27,7 @@ _TENSOR = re.compile(
     r"check_tensor\(L\['(?!self'|___)(?P<name>\w{1,80})'\](?P<path>(?:\['\w{1,80}'\]|\[\d{1,4}\]){0,6}),"
 )
 _SIZES = re.compile(r", size=\[(?P<sizes>[\d, None]{0,400})\]")
+_STRIDES = re.compile(r", stride=\[(?P<strides>[\d, None]{0,400})\]")
 _TOKEN = re.compile(r", torch\.int(?:64|32), .{0,80}, size=\[(?:\d{1,9}|None), 1\]")
 
 #: An argument, and which of its dimensions.
@@ -64,6 +66,18 @@ def holds(trees: list[GuardTree], source: str, index: int) -> bool:
             if found and sizes and f"{found['name']}{found['path']}" == source:
                 every = sizes["sizes"].split(",")
                 return index < len(every) and every[index].strip().isdecimal()
+    return False
+
+
+def takes_any_stride(trees: list[GuardTree], source: str, index: int) -> bool:
+    """Tell whether an entry has a symbol for the stride of an argument in a dimension."""
+    for tree in trees:
+        for guard in tree.guards:
+            found = _TENSOR.match(guard.expression)
+            strides = _STRIDES.search(guard.expression) if found else None
+            if found and strides and f"{found['name']}{found['path']}" == source:
+                every = strides["strides"].split(",")
+                return index < len(every) and every[index].strip() == "None"
     return False
 
 

@@ -97,6 +97,11 @@ class History(msgspec.Struct):
         """Which function it is, whoever ran it: name, file, line."""
         return self.function, self.file, self.line
 
+    @property
+    def variants(self) -> set[int]:
+        """The variants of the function that entries were compiled for."""
+        return {0, *(step.variant for step in self.steps)}
+
     def code(self, step: Step, trees: Table[GuardTree] | None = None) -> StackFrame:
         """Return the line nearest to the user's code that ``step`` is about.
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tracelens.failures.home import Item, is_at_home, is_elsewhere, line_of
+from tracelens.failures.home import Item, is_at_home, is_elsewhere, is_own_name, line_of
+from tracelens.failures.pasted import LAST_LINES
 from tracelens.failures.stages import is_compiler, is_generated
 from tracelens.logs.failures import Episode, Raised, Traced
 
@@ -64,6 +65,8 @@ _TOLD = frozenset({"fullgraph", "internal-compiler", "internal-dynamo", "fake-te
 _POOL = re.compile(r"BrokenProcessPool|process pool was terminated abruptly")
 _COMPILES = re.compile(r"nductor|compile_worker|[Tt]riton")
 _LOADING = frozenset({"cache-path", "cache-broken", "library-load"})
+#: What libraries import only where it is there; they say so, and go on.
+_OPTIONAL = frozenset({"no-triton"})
 #: What stands in the log of a function that was left out, where its first line is cut off.
 _LET_GO = (
     "torch._dynamo.exc.InternalTorchDynamoError",
@@ -78,6 +81,8 @@ def stands(
     item = item_at(episode, at)
     elsewhere = is_elsewhere(cause, item, episode)
     of_program = bool(_POOL.search(line_of(item))) and not _compiles(episode, frames)
+    if cause in _OPTIONAL and _went_on(at, episode) and not _is_wanted(episode, raised, frames):
+        return False
     return not elsewhere and not of_program and _stands(cause, at, episode, raised, frames)
 
 
@@ -105,6 +110,19 @@ def _loses_size(episode: Episode, frames: Sequence[Traced]) -> bool:
     """Tell whether it is generated code that lacks a name, which may be any program's variable."""
     generated = any(is_generated(one.place) for one in frames[-2:])
     return generated or (not frames and is_at_home(episode))
+
+
+def _went_on(at: int, episode: Episode) -> bool:
+    """Tell whether torch logged more behind line ``at``, or much else was printed."""
+    behind = any(one.logged for one in episode.items[at + 1 :])
+    return behind or (episode.after is not None and episode.after > LAST_LINES)
+
+
+def _is_wanted(episode: Episode, raised: Sequence[Raised], frames: Sequence[Traced]) -> bool:
+    """Tell whether it is torch's compiler, or what it generated, that failed there."""
+    theirs = any(is_compiler(one.place) or is_generated(one.place) for one in frames)
+    names = [name for one in raised for name in one.errors]
+    return theirs or any(is_own_name(n, episode) or n.startswith("torch._") for n in names)
 
 
 def _names_both(episode: Episode) -> bool:

@@ -145,14 +145,18 @@ def beside_first(step: Step, frames: Table[Frame]) -> float:
 
 
 def _from_code(frame: Frame) -> float:
-    """Return the seconds from the first generated code to the guards, where each came once."""
+    """Return the seconds from the first generated code to the guards, where each came once.
+
+    0 where code comes behind them: of a first entry that is trained, the backward graph is
+    compiled when it is called, and of later ones, with symbols, before the guards.
+    """
     kind = gathered.imported(gathered.MODULE)
     if kind is None or len(frame.of(GuardTree)) != 1:
         return 0.0
     codes = [s.place.when for s in frame.sightings if isinstance(s.seen.record, kind)]
     (end,) = [s.place.when for s in frame.sightings if isinstance(s.seen.record, GuardTree)]
-    begun = min((when for when in codes if when is not None), default=None)
-    return end - begun if end is not None and begun is not None and end > begun else 0.0
+    begun = [when for when in codes if when is not None]
+    return end - min(begun) if end is not None and begun and end > max(begun) else 0.0
 
 
 def _by_compilation(frames: Table[Frame]) -> dict[tuple[str, str, str], Frame]:

@@ -25,6 +25,14 @@ MIN_COUNT = 3
 #: Reorders per use. Packed once and used twice is 0.5.
 MIN_PER_USE = 0.75
 
+#: A primitive -> parts of the names of operators in generated code that run on it.
+_CALLED = {
+    "convolution": ("conv",),
+    "deconvolution": ("conv",),
+    "inner_product": ("linear", "mm"),
+    "matmul": ("linear", "mm"),
+}
+
 #: What identifies a tensor in memory as far as a log tells: its layout and its size.
 Tensor = tuple[tuple[str, str, str, str], int]
 
@@ -113,10 +121,21 @@ def _tensor_of(run: PrimitiveExec, index: int) -> Tensor | None:
     return (md.layout, size) if size and len(alike) == 1 else None
 
 
+def _calls(module: OutputModule, words: tuple[str, ...]) -> bool:
+    """Whether generated code calls an operator whose name has one of these words."""
+    return any(word in call.op for _, call in module.extern_calls() for word in words)
+
+
 def unpackable(
     found: list[Weight], ran: Table[LibraryRun], modules: Table[OutputModule]
-) -> Unpackable | Literal["mixed"]:
-    """Return why freezing would pack none of them; empty where it may pack some."""
+) -> Unpackable | Literal["mixed", "eager"]:
+    """Return why freezing would pack none of them; empty where it may pack some.
+
+    ``eager``: there is generated code, and none of it calls such an operator.
+    """
+    words = _CALLED.get(found[0].primitive, ())
+    if len(modules) and words and not any(_calls(row.record, words) for row in modules):
+        return "eager"
     if found[0].primitive == "deconvolution":  # of which no call is told by its sizes
         return "1-d" if transposes_signals(modules) else ""
     calls: dict[int, list[Unpackable]] = {}

@@ -42,6 +42,8 @@ _SHOWN_BY = {
 _PIECES, _EAGER = "TRC005", "TRC008"
 #: Rules whose cost is told by others.
 _ELSEWHERE = {"RCP024": "told by the findings about each function"}
+#: Findings that cost nothing where they are: of a rule, by what its data call the reason.
+_NOTHING = {("CGR011", "cpu"): f"{NO_TIME}: there are no CUDA graphs on a CPU"}
 
 
 def verdict(report: Report) -> str:
@@ -201,7 +203,9 @@ def unknown_cost(finding: Finding, report: Report) -> str:
     share = f"{each}; what share of a step that is needs {_TRACE[1]}" if each else ""
     there = _kinds(finding.run, report)
     together = _together(finding, report) if there.intersection(_TRACE[0]) else ""
-    if why := share or _ELSEWHERE.get(finding.code) or _NOT_TIME.get(family) or together:
+    nothing = _NOTHING.get((finding.code, str(finding.data.get("why"))))
+    told = _ELSEWHERE.get(finding.code) or _NOT_TIME.get(family)
+    if why := share or nothing or told or together:
         return why
     shown = _SHOWN_BY.get(finding.code, _SHOWN_BY.get(family, (_TRACE,)))
     for kinds, how in shown if not _runs_eagerly(finding) else (_TRACE,):

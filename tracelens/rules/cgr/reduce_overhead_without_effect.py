@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.inductor.autotune_untuned import asks_by_mode, asks_by_setting, asks_for_search
 from tracelens.inductor.cudagraph_skips import is_cpu_only
 from tracelens.logs.output_code import OutputModule
 from tracelens.onednn.stories import SKIPPED_GRAPHS
@@ -62,7 +63,7 @@ class ReduceOverheadWithoutEffect(Rule):
     When launches are no part of the time: on a CPU, or with long kernels. It is a note.
 
     ## What to do
-    Use the default mode on a CPU; there ``mode="max-autotune-no-cudagraphs"`` tunes as well. On a
+    Use the default mode on a CPU, or ``mode="max-autotune-no-cudagraphs"``, which tunes as well. On a
     GPU remove the reasons, or let torch stop at the first one, to find them all.
 
     ## How a live run confirms it
@@ -88,26 +89,29 @@ class ReduceOverheadWithoutEffect(Rule):
         #: ``cpu`` alone, every graph ``skipped``, or ``nothing`` recorded.
         why: Literal["cpu", "skipped", "nothing"]
         graphs: int = 0
+        #: A search for kernels was asked for, too, which another mode keeps.
+        tunes: bool = False
         causes: tuple[str, ...] = ()
 
     remedies = (
         Remedy(
             id="default-mode",
             text="Use the default mode.",
-            when="everything runs on the CPU",
-            applies=lambda data: data.why == "cpu",
+            when="everything runs on the CPU, and no search was asked for",
+            applies=lambda data: data.why == "cpu" and not data.tunes,
             code="model = torch.compile(model)",
             basis="tested",
             proof="tests/advice/CGR011/default-mode.py",
         ),
         Remedy(
             id="no-cudagraphs",
-            text="Or the mode that tunes without CUDA graphs.",
-            when="everything runs on the CPU",
-            applies=lambda data: data.why == "cpu",
+            text="Use the mode that tunes without CUDA graphs.",
+            when="everything runs on the CPU, and a search was asked for",
+            applies=lambda data: data.why == "cpu" and data.tunes,
             code='model = torch.compile(model, mode="max-autotune-no-cudagraphs")',
             since="2.1",
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
+            basis="tested",
+            proof="tests/advice/CGR011/no-cudagraphs.py",
         ),
         Remedy(
             id="cudagraph-or-error",
@@ -149,7 +153,12 @@ class ReduceOverheadWithoutEffect(Rule):
         asked += [row.quote() for row in settings if _switches_on(row.record)]
         asked += [row.quote() for row in given if row.record.mode in MODES and row.record.calls]
         if asked and is_cpu_only(modules, graphs):
-            yield self._on_cpu(asked)
+            tunes = (
+                any(asks_for_search(row.record) for row in details)
+                or any(asks_by_setting(row.record) for row in settings)
+                or asks_by_mode(row.record for row in given)
+            )
+            yield self._on_cpu(asked, tunes=tunes)
         elif len(skips):
             yield from self._skipped(skips, modules, steps)
         elif asked and len(notes):
@@ -169,8 +178,8 @@ class ReduceOverheadWithoutEffect(Rule):
             data=data,
         )
 
-    def _on_cpu(self, asked: list[EvidenceLine]) -> Finding:
-        data = self.Data(why="cpu", graphs=len(asked))
+    def _on_cpu(self, asked: list[EvidenceLine], *, tunes: bool) -> Finding:
+        data = self.Data(why="cpu", graphs=len(asked), tunes=tunes)
         return self.finding(
             "cpu",
             title="CUDA graphs were requested, and everything runs on the CPU",

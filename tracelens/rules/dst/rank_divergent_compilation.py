@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from tracelens.dynamo import user_code
 from tracelens.evidence import Gap, Place, Seen, Table
 from tracelens.frames import Frame
@@ -25,7 +27,7 @@ from tracelens.report import (
 from tracelens.report.stories import Story
 from tracelens.report.stories import recompiles as recompiles_of
 from tracelens.rules import Rule
-from tracelens.words import and_more
+from tracelens.words import and_more, plural
 
 if TYPE_CHECKING:  # what a log has nothing of is not imported
     from tracelens.logs.warnings import TorchWarning
@@ -34,7 +36,7 @@ __all__ = ["RankDivergentCompilation"]
 
 #: Ranks and entries that are named.
 MAX_NAMED = 4
-#: Seconds between the same recompile of two ranks: less is jitter, or clocks that differ.
+#: Seconds from one rank's recompile to another's: less is jitter, or clocks that differ.
 MIN_APART = 1.0
 
 
@@ -79,7 +81,8 @@ class RankDivergentCompilation(Rule):
 
     ## What to do
     Give all ranks inputs of the same sizes in the same step, or mark the dimension dynamic before
-    the first call on all of them. Torch 2.5 and later can agree between ranks on what is dynamic.
+    the first call on all of them. ``enable_compiler_collectives`` is no way out: all ranks must
+    then compile at the same time, or they wait for each other forever, and a group of gloo raises.
 
     ## How a live run confirms it
     The same steps with padded inputs: the ranks compile the same entries, and the slowest step gets
@@ -124,15 +127,6 @@ class RankDivergentCompilation(Rule):
             proof="tests/advice/RCP003/mark-dynamic.py",
         ),
         Remedy(
-            "agree",
-            "Let the ranks agree on what is dynamic, when they compile.",
-            when="a size differs",
-            applies=lambda data: data.is_size,
-            setting="torch._dynamo.config.enable_compiler_collectives = True",
-            since="2.5",
-            proof="https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html",
-        ),
-        Remedy(
             "same-steps",
             "Run the same code with the same modes in the same step on all ranks.",
             when="something else than a size differs",
@@ -160,13 +154,8 @@ class RankDivergentCompilation(Rule):
         known = shared_functions(frames)
         told = {shared.definition for shared in known}
         yield from self._by_number(recompiles, said, told)
-        for shared in known:
-            apart = [e for e in shared.entries if len(shared.with_entry(e)) < len(shared.ranks)]
-            late = [e for e in shared.entries if e not in apart and _delay(shared, e) is not None]
-            if apart:
-                yield self._finding(shared, apart, bool(len(gaps)), missing=True)
-            elif late:
-                yield self._finding(shared, late, bool(len(gaps)), missing=False)
+        for parts in _by_change(filter(None, map(_Part.of, known))):
+            yield self._finding(parts, is_cut=bool(len(gaps)))
 
     def _by_number(
         self,
@@ -215,29 +204,29 @@ class RankDivergentCompilation(Rule):
                 data=data,
             )
 
-    def _finding(
-        self, shared: SharedFunction, entries: list[int], is_cut: bool, *, missing: bool
-    ) -> Finding:
+    def _finding(self, parts: list[_Part], *, is_cut: bool) -> Finding:
+        first = parts[0]
+        shared, entries, missing = first.shared, first.entries, first.missing
         name, file, line = shared.definition
-        steps = [(rank, e) for e in entries for rank in shared.with_entry(e)]
-        ranks = sorted({rank for rank, _ in steps})
+        ranks = sorted({rank for rank, _ in first.steps})
         if missing:
             others = [r for r in shared.ranks if any(e not in shared.ranks[r] for e in entries)]
             title = f"`{name}` is compiled again on {_listed(ranks)} and not on {_listed(others)}"
         else:
             title = f"`{name}` is compiled again at another time on each of {_listed(ranks)}"
         reasons = dict.fromkeys(
-            f"{rank}: {check}" for rank, e in steps if (check := _reason(shared.ranks[rank][e]))
+            f"{rank}: {check}" for rank, row in first.steps if (check := _reason(row))
         )
         why = f" {'; '.join(list(reasons)[:MAX_NAMED])}." if reasons else ""
         number = f"{len(entries)} entries" if len(entries) > 1 else f"entry {entries[0]}"
         what = f"The ranks compile {number} one after the other"
         if missing:
             what = f"Only some of the ranks compile {number}"
-        checks = [_check(shared.ranks[rank][e]) for rank, e in steps]
-        idle = others if missing else []
-        data = _data(shared.definition, checks, ranks, idle)
-        seconds = [s for e in entries if (s := _waited(shared, e, late=not missing))]
+        if len(parts) > 1:
+            what += f", and {plural(len(parts) - 1, 'other function')} for the same change"
+        checks = [_check(row) for _, row in first.steps]
+        data = _data(shared.definition, checks, ranks, others if missing else [])
+        seconds = sum(part.seconds for part in parts)
         return self.finding(
             name,
             user_code.short(file),
@@ -246,10 +235,12 @@ class RankDivergentCompilation(Rule):
             confidence=Confidence.LOW
             if is_cut
             else (Confidence.HIGH if missing else Confidence.MEDIUM),
-            count=len(steps),
+            count=sum(len(part.steps) for part in parts),
             where=Where(file=file, line=line or None, function=name),
-            evidence=[_quote(shared.ranks[rank][e], rank) for rank, e in steps[:MAX_NAMED]],
-            cost=Cost(ms=sum(seconds) * 1000, basis="estimated", of="waiting for the slowest rank")
+            evidence=[_quote(row, rank) for rank, row in [s for part in parts for s in part.steps]][
+                :MAX_NAMED
+            ],
+            cost=Cost(ms=seconds * 1000, basis="estimated", of="waiting for the slowest rank")
             if seconds
             else None,
             advice=self.advise(data),
@@ -257,18 +248,68 @@ class RankDivergentCompilation(Rule):
         )
 
 
-def _delay(shared: SharedFunction, entry: int) -> float | None:
-    """Return how many seconds after its end on one rank an entry begins on another; None if not."""
+class _Part(msgspec.Struct):
+    """What ranks compile of one function while the others wait."""
+
+    shared: SharedFunction
+    entries: list[int]
+    #: Whether some ranks never compile it; else they do so at another time.
+    missing: bool
+
+    @classmethod
+    def of(cls, shared: SharedFunction) -> _Part | None:
+        apart = [e for e in shared.entries if len(shared.with_entry(e)) < len(shared.ranks)]
+        if apart:
+            return cls(shared, apart, missing=True)
+        late = [e for e in shared.entries if _is_late(shared, e)]
+        return cls(shared, late, missing=False) if late else None
+
+    @property
+    def steps(self) -> list[tuple[str, Seen[Frame]]]:
+        """Ranks and what they compile."""
+        ranks = self.shared.ranks
+        return [(r, ranks[r][e]) for e in self.entries for r in sorted(self.shared.with_entry(e))]
+
+    @property
+    def seconds(self) -> float:
+        """What the others wait."""
+        return sum(_waited(self.shared, e, late=not self.missing) for e in self.entries)
+
+    @property
+    def change(self) -> tuple[object, ...]:
+        """The sizes that change and where; the function itself where it is no size."""
+        checks = [(rank, _check(row)) for rank, row in self.steps]
+        sizes = {
+            (rank, check.expected, check.actual)
+            for rank, check in checks
+            if isinstance(check, TensorMismatch) and check.what == "size"
+        }
+        return (self.missing, *sorted(sizes)) if sizes else self.shared.definition
+
+
+def _by_change(parts: Iterable[_Part]) -> Iterator[list[_Part]]:
+    """Yield what one change of sizes has compiled again, the function that takes longest first."""
+    groups: defaultdict[tuple[object, ...], list[_Part]] = defaultdict(list)
+    for part in parts:
+        groups[part.change].append(part)
+    for group in groups.values():
+        yield sorted(group, key=lambda part: -part.seconds)
+
+
+def _is_late(shared: SharedFunction, entry: int) -> bool:
+    """Tell whether a rank begins an entry when another has done with it, and not by jitter."""
     times = []
     for rank in shared.ranks:
         row = shared.ranks[rank][entry]
         when = row.first.when
         if when is None:
-            return None
+            return False
         times.append((when, when + (row.record.compile_seconds or 0.0)))
     times.sort()
-    longest = max((later[0] - earlier[1] for earlier, later in pairwise(times)), default=0.0)
-    return longest if longest >= MIN_APART else None
+    return any(
+        later[0] >= earlier[1] and later[0] - earlier[0] >= MIN_APART
+        for earlier, later in pairwise(times)
+    )
 
 
 def _waited(shared: SharedFunction, entry: int, *, late: bool) -> float:

@@ -71,11 +71,11 @@ class TritonMissing(FailureRule):
         ),
         Remedy(
             "install",
-            f"Install the Triton of this torch (torch: triton is {pairs()}).",
+            f"Install the Triton that this torch requires (torch: triton is {pairs()}). A torch "
+            "for the CPU requires none, and prints nothing here: it needs none.",
             code=(
-                'python -m pip install "triton==$(python -c \\"import importlib.metadata as m;'
-                " print(next(r for r in m.requires('torch') if"
-                " r.startswith('triton')).split('==')[-1].split(';')[0])\\\")\""
+                'python -m pip install $(python -c "import importlib.metadata as m;'
+                " print(*(r.split(';')[0] for r in m.requires('torch') if 'triton' in r))\")"
             ),
             applies=lambda d: (
                 not d.on_windows and d.platform != "macos" and "no_wheel" not in d.facts

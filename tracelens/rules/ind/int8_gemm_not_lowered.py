@@ -17,7 +17,7 @@ from tracelens.inductor.origins import Lines
 from tracelens.inductor.remedies import FREEZING, can_freeze, freeze
 from tracelens.inductor.weights import tensors, weight_of
 from tracelens.logs._dataflow import Content, Dataflow
-from tracelens.logs._statements import KernelCall
+from tracelens.logs._statements import ExternCall, KernelCall
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
@@ -32,6 +32,9 @@ __all__ = ["Int8GemmNotLowered"]
 
 MAX_QUOTED = 2
 _EIGHT_BITS = {"int8", "uint8"}
+_MATRIX = 2
+#: Operators of ATen that are a whole layer, with several weights among their operands.
+_LAYERS = {"_transformer_encoder_layer_fwd", "_native_multi_head_attention"}
 
 
 class _Product(msgspec.Struct, frozen=True):
@@ -71,7 +74,8 @@ class Int8GemmNotLowered(Rule):
 
     ## What to do
     Freeze the model: the pattern needs weights that are constants. From torch 2.14 on, the patterns
-    are registered by torchao's quantizer for Inductor, so import it. Then look at the pattern: a
+    are registered by torchao's quantizer for Inductor, so import it. With 8-bit weights alone,
+    freezing makes them floating-point numbers once. Then look at the pattern: a
     linear layer's input has to be 2-dimensional, or reshaped to that.
 
     ## How a live run confirms it
@@ -99,12 +103,20 @@ class Int8GemmNotLowered(Rule):
 
     remedies = (
         freeze(
-            text="Freeze the model: the pattern needs weights that are constants.",
+            "IND021",
+            text=lambda data: (
+                "Freeze the model: the pattern needs weights that are constants."
+                if data.is_full
+                else "If the model is only used for inference, and time matters more than memory, "
+                "freeze it: the weights are made floating-point numbers once, and kept so."
+            ),
             applies=lambda data: not data.are_constants and can_freeze(data),
         ),
         Remedy(
             id="register-patterns",
             text="Register the patterns by importing torchao's quantizer for Inductor.",
+            when="the activations are in 8 bits, too",
+            applies=lambda data: data.is_full,
             code="import torchao.quantization.pt2e.quantizer.x86_inductor_quantizer",
             since="2.14",
             proof="https://docs.pytorch.org/ao/stable/pt2e_quantization/pt2e_quant_x86_inductor.html",
@@ -178,13 +190,24 @@ def _products(row: Seen[OutputModule]) -> Iterator[_Product]:
     flow = row.record.flow
     constants = {constant.result for constant in row.record.constants}
     for step, _ in row.record.extern_calls():
-        weight = weight_of(flow, step)
-        source = _unpacked(flow, weight) if weight is not None else None
-        if weight is None or source is None or weight.producer is None:
-            continue
-        others = [operand for operand in tensors(flow, step) if operand is not weight]
-        full = any(_is_quantised(other) for other in others)
-        yield _Product(row, step, weight.producer, weight, full, source.name in constants)
+        weights = _weights(flow, step)
+        for weight in weights:
+            source = _unpacked(flow, weight)
+            if source is None or weight.producer is None:
+                continue
+            others = [one for one in tensors(flow, step) if all(one is not w for w in weights)]
+            full = any(_is_quantised(other) for other in others)
+            yield _Product(row, step, weight.producer, weight, full, source.name in constants)
+
+
+def _weights(flow: Dataflow, step: Step) -> list[Content]:
+    """Return the matrices that a call multiplies with, of layers that it may compute."""
+    weight = weight_of(flow, step)
+    if weight is not None:
+        return [weight]
+    if isinstance(step.code, ExternCall) and step.code.op in _LAYERS:
+        return [one for one in tensors(flow, step) if len(one.size or ()) == _MATRIX]
+    return []
 
 
 def _unpacked(flow: Dataflow, content: Content) -> Content | None:

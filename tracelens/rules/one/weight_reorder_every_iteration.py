@@ -46,7 +46,16 @@ _MIXED = (
     " Freezing packs none of these weights: some are of 1-d convolutions, the others are what the "
     "compiled code is given, or are computed from it in every call."
 )
-_UNPACKABLE = {"computed": _COMPUTED, "1-d": _ONE_DIMENSION, "mixed": _MIXED}
+_EAGER = (
+    " They run in eager mode: no generated code of the log calls such an operator, so freezing "
+    "would not reach them."
+)
+_UNPACKABLE = {
+    "computed": _COMPUTED,
+    "1-d": _ONE_DIMENSION,
+    "mixed": _MIXED,
+    "eager": _EAGER,
+}
 _GROUPED = re.compile(r"g(\d{1,9})mb1_")
 
 
@@ -114,7 +123,8 @@ class WeightReorderEveryIteration(Rule):
         executions_ms: float
         is_excerpt: bool
         #: Why freezing packs none of them: ``computed`` from what compiled code is given, or that
-        #: itself, or of ``1-d`` convolutions, or ``mixed``.
+        #: itself, or of ``1-d`` convolutions, or ``mixed``; or no compiled code calls them
+        #: (``eager``).
         unpackable: str = ""
 
     remedies = (

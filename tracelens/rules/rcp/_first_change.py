@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from tracelens.dynamo import user_code
 from tracelens.dynamo.recompile_history import (
     History,
     Series,
@@ -21,6 +22,10 @@ from tracelens.rules.rcp._relation import is_range
 __all__ = ["Change", "changes_of", "fullest", "is_cut_later"]
 
 
+#: How far from the program's code the frames of torch are.
+_OF_TORCH = 2
+
+
 class Change(msgspec.Struct):
     """One change of a size, with all that was recompiled because of it."""
 
@@ -30,6 +35,8 @@ class Change(msgspec.Struct):
     pairs: set[tuple[str, str]] = msgspec.field(default_factory=set)
     frames: set[str] = msgspec.field(default_factory=set)
     functions: list[tuple[str, str, int]] = msgspec.field(default_factory=list)
+    #: Whose each of the steps is.
+    owners: list[History] = msgspec.field(default_factory=list)
 
     def add(self, history: History, step: Step) -> None:
         """Note that ``step`` is part of this change."""
@@ -37,6 +44,19 @@ class Change(msgspec.Struct):
         self.pairs.add(_pair(step))
         self.frames.add(history.frame)
         self.functions.append(history.definition)
+        self.owners.append(history)
+
+    def led(self) -> Change:
+        """Return the change with a function of the program first, where a wrapper of torch's is."""
+        far = [user_code.distance(one.file, one.function) for one in self.owners]
+        at = far.index(min(far))
+        if far[0] < _OF_TORCH or not at:
+            return self
+        self.history = self.owners[at]
+        self.steps.insert(0, self.steps.pop(at))
+        self.functions.insert(0, self.functions.pop(at))
+        self.owners.insert(0, self.owners.pop(at))
+        return self
 
     def holds(self, history: History, step: Step) -> bool:
         """Whether ``step``, which comes next, is part of this change."""
@@ -88,12 +108,12 @@ def changes_of(found: Iterable[History]) -> Iterator[Change]:
         change = current.get(key)
         history = owners[id(step)]
         if change is not None and not (id(step) in expected and change.holds(history, step)):
-            yield current.pop(key)
+            yield current.pop(key).led()
             change = None
         if id(step) in expected:
             change = change or current.setdefault(key, Change(history))
             change.add(history, step)
-    yield from current.values()
+    yield from (change.led() for change in current.values())
 
 
 def _pair(step: Step) -> tuple[str, str]:

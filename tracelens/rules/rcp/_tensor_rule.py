@@ -44,8 +44,9 @@ class TensorRule(RecompileRule):
         """Return the groups of which each is one finding."""
         return found
 
-    def harmless(self, group: Group) -> str | None:
+    def harmless(self, group: Group, trees: Table[GuardTree]) -> str | None:
         """Say why nothing can be done about it; None where something can."""
+        del trees
         shared = is_torch_wrapper(group.history.file) and self.is_another_module(group)
         return _SHARED if shared else None
 
@@ -78,7 +79,7 @@ class TensorRule(RecompileRule):
                     *(self, group, frames, trees),
                     title=title,
                     message=message,
-                    harmless=self.harmless(group),
+                    harmless=self.harmless(group, trees),
                     callers=callers_of(group, breaks),
                 )
                 yield self.completed(told, group)

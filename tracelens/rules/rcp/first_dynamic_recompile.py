@@ -49,6 +49,8 @@ class FirstChangeData(RecompileData):
     times_longer: float = 0.0
     #: Whether it came with fewer rows than before, as a last batch has.
     is_smaller: bool = False
+    #: Whether the function has variants, for other modes or types: other loops call it, too.
+    is_varied: bool = False
     #: Whether it was compiled again later, for reasons that are cut off.
     is_followed: bool = False
     #: What is a symbol in the entry that was compiled then: every argument of that size. Empty
@@ -76,11 +78,18 @@ def _mark(data: FirstChangeData) -> str:
             f"Mark {dimensions(data.marks)}, with `torch._dynamo.maybe_mark_dynamic`, before the "
             f"first call: one compilation less.{rest}"
         )
-    one = "the dimension" if len(data.marks) == 1 else "the dimensions"
     return (
-        f"Mark {one} before the first call: one compilation less. `maybe_mark_dynamic` "
-        f"does not raise where the code needs a constant.{rest}"
+        f"Mark {dimensions(data.marks)} before the first call, in every loop that calls it: one "
+        "compilation less. A slice or a copy of a marked tensor is not marked. "
+        f"`maybe_mark_dynamic` does not raise where the code needs a constant.{rest}"
     )
+
+
+def _dropped(data: FirstChangeData) -> str:
+    return (
+        "If that was the last batch of a data set, leave it out (`drop_last=True` of the "
+        "DataLoader), or pad it to the usual size: nothing is compiled again."
+    ) + (_VALIDATED if data.is_varied else "")
 
 
 def _lines(data: FirstChangeData) -> str | None:
@@ -145,8 +154,7 @@ class FirstDynamicRecompile(RecompileRule):
     remedies = (
         Remedy(
             "drop-last",
-            "If that was the last batch of a data set, leave it out (`drop_last=True` of the "
-            "DataLoader), or pad it to the usual size: nothing is compiled again.",
+            _dropped,
             when="a first dimension that was smaller than before, and recompiles for it that took "
             "much of the compile time",
             applies=lambda data: data.is_smaller and data.is_heavy,
@@ -285,7 +293,8 @@ class FirstDynamicRecompile(RecompileRule):
             data = _data(changes, place.code, is_heavy=bool(part), symbols=symbols)
             told: dict[str, object] = {"is_smaller": smaller}
             told |= {"times_longer": times, "is_constant": constant, "is_followed": cut}
-            data = data.model_copy(update=told | {"conditions": conditions})
+            told |= {"conditions": conditions, "is_varied": len(first.history.variants) > 1}
+            data = data.model_copy(update=told)
             yield self.finding(
                 function,
                 user_code.short(file),
@@ -311,6 +320,7 @@ class FirstDynamicRecompile(RecompileRule):
             )
 
 
+_VALIDATED = " Validation that calls the same function has a last batch of its own: pad that."
 _OTHERS = " Mark other arguments of that size, too: one that is not marked holds it constant."
 _AGAIN = " After that it was compiled again, and why is not in the log."
 _CUT = " The log is cut: whether the size kept changing is not known."

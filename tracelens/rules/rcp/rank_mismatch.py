@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from tracelens.dynamo import user_code
+from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
+from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import TensorMismatch
 from tracelens.remedies import Remedy
 from tracelens.rules.rcp._changes import Group
@@ -91,12 +93,12 @@ class RankMismatch(TensorRule):
 
     title = "`{function}` gets `{source}` with {values} dimensions"
 
-    def harmless(self, group: Group) -> str | None:
+    def harmless(self, group: Group, trees: Table[GuardTree]) -> str | None:
         """Leave out a layer of a library that is used twice, where breaks left it by itself."""
         package = user_code.package(group.history.file)
         if package and group.history.frame != "0" and len(group.steps) == 1:
             return f"layers of `{package}` are compiled one by one, and two ranks need two entries"
-        return super().harmless(group)
+        return super().harmless(group, trees)
 
     def message(self, group: Group, check: TensorMismatch) -> str:
         """Say what differed."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.dynamo.breaks import lost_around
+from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment, Knob
+from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import TensorMismatch
 from tracelens.remedies import Remedy
 from tracelens.report import Finding
@@ -178,7 +180,7 @@ class RequiresGradMismatch(TensorRule):
 
     title = "`{function}` is compiled with and without a gradient for `{source}"
 
-    def harmless(self, group: Group) -> str | None:
+    def harmless(self, group: Group, trees: Table[GuardTree]) -> str | None:
         """Leave out parameters that were frozen, as before fine-tuning: once is all there is."""
         check = group.first.check
         if (
@@ -190,7 +192,7 @@ class RequiresGradMismatch(TensorRule):
             return "it is a parameter, with a gradient and without one: two entries, and no more"
         if _is_parameter(about(group.first)) and group.most >= USUAL_LIMIT and not group.is_hit:
             return "each set of parameters that learn is compiled once: the limit was raised"
-        return super().harmless(group)
+        return super().harmless(group, trees)
 
     def message(self, group: Group, check: TensorMismatch) -> str:
         """Say what differed."""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from tracelens.dynamo.entry_guards import entry_of, takes_any_stride
+from tracelens.dynamo.recompile_history import Step
+from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
+from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import TensorMismatch
 from tracelens.remedies import Remedy
 from tracelens.rules.rcp._changes import Group
@@ -28,7 +32,8 @@ class StrideMismatch(TensorRule):
  mismatch at index 1. expected 16, actual 208
 
     ## When it is harmless
-    One more layout, one more entry. Strides become symbolic together with sizes, so it ends soon.
+    One more layout, one more entry. Strides become symbolic together with sizes, so it ends soon:
+    where the guards of the new entry take any stride there, nothing need be done.
 
     ## What to do
     Make the tensor contiguous before the call. ``.contiguous()`` does nothing to a tensor whose
@@ -83,6 +88,19 @@ class StrideMismatch(TensorRule):
             f"The stride of `{check.source}`{_at(check)} was {check.expected}, then "
             f"{check.actual}: {group.times}, one per layout."
         )
+
+    def harmless(self, group: Group, trees: Table[GuardTree]) -> str | None:
+        """Say that the new entry takes further strides, where its guards do."""
+        if all(_is_free(step, trees) for _, step in group.steps):
+            return "further strides fit the entry with the symbol"
+        return super().harmless(group, trees)
+
+
+def _is_free(step: Step, trees: Table[GuardTree]) -> bool:
+    check = step.check
+    if not isinstance(check, TensorMismatch) or check.index is None:
+        return False
+    return takes_any_stride(entry_of(step.place, trees), str(check.source), check.index)
 
 
 def _at(check: TensorMismatch) -> str:
