@@ -42,7 +42,6 @@ __all__ = [
     "LEAVE_STEP",
     "LEAVE_UNCOMPILED",
     "LIBRARY",
-    "NEWER_VERSION",
     "NOT_NAMED",
     "REPORT_IN_EAGER",
     "SEE_PARTS",
@@ -138,14 +137,11 @@ def _way(data: BreakData) -> str:
 
 def _known(data: BreakData) -> str:
     why = (
-        "The guards name no module beside it that is worth a graph of its own"
+        "the guards name no module beside it that is worth a graph of its own"
         if data.via
-        else "By which modules it is reached, the record does not tell"
+        else "the record does not tell by which modules it is reached"
     )
-    return (
-        f"The line is in `{data.package}`.{_led(data)} {why}, so that none is named here that "
-        "could be compiled instead."
-    )
+    return f"No change is named: the line is in `{data.package}`, and {why}.{_led(data)}"
 
 
 def _steps(data: object) -> bool:
@@ -214,6 +210,7 @@ NOT_NAMED = Remedy(
     applies=_is_nameless,
     basis="untestable",
     proof="it says what is known, and asks for no change",
+    says=True,
 )
 #: The line may be the user's own, or one of a package that the user's own line leads to.
 REPORT_IN_EAGER = Remedy(
@@ -229,27 +226,16 @@ REPORT_IN_EAGER = Remedy(
 LEAVE_BREAK = Remedy(
     "leave-break",
     lambda data: (
-        "Compile no modules in place of what calls them: those that are called beside "
-        f"{user_code.short(data.file, data.line)} would be more graphs than the break leaves, each "
-        "with guards of its own, and a call took up to 1.5 times as long where it was tried. "
-        "What removes the break is a change of the line."
+        f"No change is named: the line is in `{data.package}`, and the modules that are called "
+        "beside it would be more graphs than the break leaves; compiled one by one, a call took up "
+        "to 1.5 times as long where it was tried."
     ),
     when="the break is in an installed package, and the modules called beside it are more graphs "
     "than it leaves, or single layers",
     applies=lambda data: bool(data.package and data.in_module and data.alone) and not _steps(data),
     basis="untestable",
     proof="it says what is known, and asks for no change",
-)
-NEWER_VERSION = Remedy(
-    "newer-version",
-    lambda data: (
-        f"See whether a newer version of `{data.package}` has removed the break, or "
-        "report the line to its authors."
-    ),
-    when="the break is in an installed package",
-    applies=lambda data: bool(data.package),
-    basis="untestable",
-    proof="it depends on the releases of the package",
+    says=True,
 )
 #: What a user of a library can do about a break inside of it.
 LIBRARY = (
@@ -262,7 +248,6 @@ LIBRARY = (
     COMPILE_INNER,
     SEE_PARTS,
     NOT_NAMED,
-    NEWER_VERSION,
 )
 
 
