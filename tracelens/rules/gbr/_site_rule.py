@@ -95,6 +95,11 @@ def _led(data: BreakData) -> str:
 
 
 def _by_lines(data: BreakData) -> str:
+    way = _calls(data)
+    return f" It is reached through {way}." if way else ""
+
+
+def _calls(data: BreakData) -> str:
     """Name the lines of the package that lead there, where the record names no module."""
     calls = [
         user_code.short(one.file, one.line)
@@ -103,8 +108,7 @@ def _by_lines(data: BreakData) -> str:
         and user_code.distance(one.file, one.function) == 0
         and one.line != data.line
     ]
-    shown = ", then ".join(dict.fromkeys(calls[:MAX_CALLS]))
-    return f" It is reached through {shown}." if shown else ""
+    return ", then ".join(dict.fromkeys(calls[:MAX_CALLS]))
 
 
 def _in_module(data: object) -> bool:
@@ -136,12 +140,15 @@ def _way(data: BreakData) -> str:
 
 
 def _known(data: BreakData) -> str:
-    why = (
-        "the guards name no module beside it that is worth a graph of its own"
-        if data.via
-        else "the record does not tell by which modules it is reached"
+    if data.via:
+        why = "the guards name no module beside it that is worth a graph of its own"
+        return f"No change is named: the line is in `{data.package}`, and {why}.{_led(data)}"
+    way = _calls(data)
+    return (
+        f"No change is named: the line is in `{data.package}`"
+        + (f", reached through {way}" if way else "")
+        + ", and the record does not tell by which modules it is reached."
     )
-    return f"No change is named: the line is in `{data.package}`, and {why}.{_led(data)}"
 
 
 def _steps(data: object) -> bool:
