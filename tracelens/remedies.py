@@ -50,7 +50,8 @@ class Remedy:
     knob: Knob | Callable[[Any], Knob | None] | None = None
     #: Whether it changes the line that the finding is placed at: only its authors can.
     edits: bool = False
-    #: Whether it asks for no change: the message says it, where no advice is left that does.
+    #: Whether it asks for no change: the message says it, where no advice is left that does. With
+    #: something to paste, such as a switch to record more, it is advice all the same.
     says: bool = False
 
     def advice(self, data: Any) -> Advice:
@@ -82,7 +83,7 @@ def apart(advice: Iterable[Advice], remedies: Iterable[Remedy]) -> tuple[tuple[A
     """Return the advice that asks for a change; where there is none, what else is to be said."""
     quiet = {remedy.id for remedy in remedies if remedy.says}
     given = tuple(advice)
-    left = tuple(one for one in given if one.id not in quiet)
+    left = tuple(one for one in given if one.id not in quiet or one.is_pasted)
     return left, "" if left else " ".join(one.text for one in given)
 
 

@@ -51,7 +51,7 @@ FROM_OUTSIDE = {
     "unspec-int", "in-library", "keep-caches", "raise-limit", "record-dynamic", "report",
     "own-code-object", "trace-autograd", "unwrap", "fused",
     # where to begin: the finding that is named has advice of its own
-    "breaks-first", "causes-first", "see-breaks", "see-parts", "worst-first",
+    "breaks-first", "causes-first", "not-named", "see-breaks", "see-parts", "worst-first",
 }  # fmt: skip
 
 

@@ -128,7 +128,11 @@ def _is_unseen(data: object) -> bool:
 
 
 def _is_nameless(data: object) -> bool:
-    return isinstance(data, BreakData) and _in_module(data) and data.guarded and not data.beside
+    if not isinstance(data, BreakData) or _steps(data):
+        return False
+    if data.package and not (data.in_module or data.direct):
+        return True
+    return _in_module(data) and data.guarded and not data.beside
 
 
 def _way(data: BreakData) -> str:
@@ -147,7 +151,11 @@ def _known(data: BreakData) -> str:
     return (
         f"No change is named: the line is in `{data.package}`"
         + (f", reached through {way}" if way else "")
-        + ", and the record does not tell by which modules it is reached."
+        + (
+            ", and the record does not tell by which modules it is reached."
+            if data.in_module
+            else "."
+        )
     )
 
 
@@ -213,7 +221,7 @@ SEE_PARTS = Remedy(
 NOT_NAMED = Remedy(
     "not-named",
     _known,
-    when="the same, and the guards name nothing beside them",
+    when="the same, and the guards name nothing beside them, or no module leads there",
     applies=_is_nameless,
     basis="untestable",
     proof="it says what is known, and asks for no change",
