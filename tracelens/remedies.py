@@ -14,7 +14,7 @@ from typing import Any, Literal
 from tracelens.experiment import Knob
 from tracelens.report import Advice
 
-__all__ = ["Remedy", "applicable", "from_outside"]
+__all__ = ["Remedy", "apart", "applicable", "from_outside"]
 
 
 def _always(data: Any, /) -> bool:
@@ -50,6 +50,9 @@ class Remedy:
     knob: Knob | Callable[[Any], Knob | None] | None = None
     #: Whether it changes the line that the finding is placed at: only its authors can.
     edits: bool = False
+    #: Whether it asks for no change: the message says it, where no advice is left that does. With
+    #: something to paste, such as a switch to record more, it is advice all the same.
+    says: bool = False
 
     def advice(self, data: Any) -> Advice:
         """Return what a finding with this data prints."""
@@ -74,6 +77,14 @@ def applicable(remedies: Iterable[Remedy], data: Any) -> tuple[Advice, ...]:
     """
     found = [remedy.advice(data) for remedy in remedies if remedy.applies(data)]
     return tuple([_first(found[0]), *found[1:]] if found else ())
+
+
+def apart(advice: Iterable[Advice], remedies: Iterable[Remedy]) -> tuple[tuple[Advice, ...], str]:
+    """Return the advice that asks for a change; where there is none, what else is to be said."""
+    quiet = {remedy.id for remedy in remedies if remedy.says}
+    given = tuple(advice)
+    left = tuple(one for one in given if one.id not in quiet or one.is_pasted)
+    return left, "" if left else " ".join(one.text for one in given)
 
 
 def from_outside(

@@ -64,7 +64,7 @@ def test_a_symptom_is_told_under_its_cause_and_nowhere_else(name: str) -> None:
     assert bool(data) is (name == "html")
     assert text.count("what RCP001 says") == 1
     cause, after = text.rindex("GBR007</") if name == "html" else text.rindex("GBR007"), None
-    after = text.index("What follows from it" if name != "text" else "what follows from it")
+    after = text.index("What belongs to it" if name != "text" else "what belongs to it")
     assert cause < after < text.index("what RCP001 says")
 
 

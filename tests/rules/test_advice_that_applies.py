@@ -149,6 +149,17 @@ def test_a_condition_on_strides_is_about_a_layout(tmp_path: Path) -> None:
         assert ids(told("RCP023", text, tmp_path)) == [expected]
 
 
+@pytest.mark.parametrize(("frame", "is_advised"), [("0", True), ("4", False)])
+def test_what_a_package_passes_to_its_own_layers_has_its_layout(
+    frame: str, is_advised: bool, tmp_path: Path
+) -> None:
+    """The first function that is compiled is what the program calls, with tensors of its own."""
+    text = recompiled("forward", "x.stride()[0] == x.size()[1]*x.size()[2]")
+    text = text.replace("/home/ana/proj/", "/home/ana/venv/lib/python3.11/site-packages/oddlib/")
+    text = text.replace("[0/1]", f"[{frame}/1]").replace("- 0/0", f"- {frame}/0")
+    assert ids(told("RCP023", text, tmp_path)) == (["one-layout"] if is_advised else [])
+
+
 @pytest.mark.parametrize(
     ("source", "expected"),
     [

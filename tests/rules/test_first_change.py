@@ -67,8 +67,8 @@ def test_a_part_of_an_object_that_the_entry_holds_is_no_symbol(tmp_path: Path) -
     """Neither ``dynamic=True`` nor further values fit what a line of code needs."""
     log = tmp_path / "run.log"
     for size, advised in (("None", ["nothing"]), ("5", ["pad"])):
-        text = LOG.format(size=size).replace("'ids'", "'args[0]'")
-        log.write_text(text.replace("L['args[0]']", "L['args'][0]"))
+        text = LOG.format(size=size).replace("'ids'", "'past[0][1]'")
+        log.write_text(text.replace("L['past[0][1]']", "L['past'][0][1]"))
         (found,) = [one for one in analyze(str(log)).findings if one.code == "RCP003"]
         assert [one.id for one in found.advice] == advised
 
@@ -121,3 +121,59 @@ def test_a_function_that_validation_calls_too_has_two_last_batches(tmp_path: Pat
     trained = "".join(line for line in text.splitlines(keepends=True) if "[0/2]" not in line)
     assert "Validation" in said(text)
     assert "Validation" not in said(trained)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("kwargs['input_ids']", "dimension 1 of what is passed as `input_ids`, with"),
+        ("args[0]", "dimension 1 of what is passed as the first argument, with"),
+        ("batch['ids']", "before the first call, in every loop"),
+        ("cache.layers[0].keys", ""),  # what the model makes itself
+        ("past[0][1]", ""),
+    ],
+)
+def test_an_entry_of_an_argument_is_marked_as_its_caller_names_it(
+    source: str, said: str, tmp_path: Path
+) -> None:
+    """A decorator takes `*args` and `**kwargs`: its caller has the tensor before the call."""
+    log = tmp_path / "run.log"
+    log.write_text(LOG.partition(PREFIX + "[__guards]")[0].replace("'ids'", f"'{source}'"))
+    (found,) = [one for one in analyze(str(log)).findings if one.code == "RCP003"]
+    marks = [one for one in found.advice if one.id == "mark-dynamic"]
+    assert bool(marks) == bool(said)
+    assert all(said in one.text for one in marks)
+    if source == "batch['ids']":
+        assert marks[0].code == "torch._dynamo.maybe_mark_dynamic(batch['ids'], 1)"
+
+
+def test_a_value_that_the_first_call_set_asks_for_the_same_recompile() -> None:
+    """A recompile tells the first guard that fails; the trees of both entries hold the other."""
+    folder = next((Path(__file__).parents[2] / "fixtures" / "rules").glob("RCP003-*"))
+    report = analyze(str(folder / "fires-config-set-meanwhile.log.gz"))
+    (found,) = [one for one in report.shown if one.code == "RCP003"]
+    assert "for that alone it would have been compiled again" in found.message
+    assert [one.id for one in found.advice] == ["set-and-mark"]
+    assert found.advice[0].code == "model.config.problem_type = 'single_label_classification'"
+    plain = analyze(str(folder / "fires-several-arguments.log"))
+    (found,) = [one for one in plain.findings if one.code == "RCP003"]
+    assert "for that alone" not in found.message
+    assert "mark-dynamic" in [one.id for one in found.advice]
+
+
+@pytest.mark.parametrize("name", ["config.kind", "mask"])
+def test_where_more_was_set_no_mark_alone_is_advised(name: str, tmp_path: Path) -> None:
+    guard = "V1120 14:02:00.000000 7 torch/_dynamo/guards.py:4483] [0/0] [__guards] "
+    old = "TREE_GUARD_MANAGER:\n+- RootGuardManager\n| +- NONE_MATCH: L['self'].{} is None"
+    before = "".join(f"{guard}{one}\n" for one in old.format(name).split("\n"))
+    after = f"{PREFIX}[__guards] | +- EQUALS_MATCH: L['self'].{name} == 'two'\n"
+    log = tmp_path / "run.log"
+    log.write_text(before + LOG.format(size="None") + after)
+    (found,) = [one for one in analyze(str(log)).findings if one.code == "RCP003"]
+    assert found.data["since"] == {f"self.{name}": "'two'"}
+    ids = [one.id for one in found.advice]
+    assert "mark-dynamic" not in ids
+    assert ("set-and-mark" in ids) == name.startswith("config.")
+    log.write_text(before + LOG.format(size="None"))
+    (found,) = [one for one in analyze(str(log)).findings if one.code == "RCP003"]
+    assert [one.id for one in found.advice] == ["mark-dynamic"]

@@ -33,8 +33,7 @@ FROM_OUTSIDE = {
     # which part is compiled, and when
     "backward-outside", "branch-outside", "call-first", "call-outside", "compile-around",
     "compile-caller", "compile-forward", "compile-inner", "compile-once", "compile-called-parts",
-    "compile-classes", "compile-transform", "first-call", "leave-break", "leave-call-out",
-    "leave-step",
+    "compile-classes", "compile-transform", "first-call", "leave-call-out", "leave-step",
     "leave-uncompiled", "report-in-eager", "leave-out", "look-up-outside", "outside",
     # what it is called with
     "array-dtype", "cast", "clone", "mark-dynamic", "one-form", "one-layout", "one-mode",
@@ -45,7 +44,7 @@ FROM_OUTSIDE = {
     "fallback-random",
     # settings, versions, and who else can do something
     "allow-rnn", "capture-scalars", "capture-size", "freeze", "ignore-logger",
-    "instruction-set", "let-through", "name-the-loss", "newer-version", "no-hooks",
+    "instruction-set", "let-through", "name-the-loss", "no-hooks",
     "one-thread", "print-later", "dim-auto", "maybe-mark-dynamic", "drop-last", "reset",
     "compile-model",
     "warn-later", "scripted-class", "register-fake", "register-patterns", "reorder-loops",
@@ -370,7 +369,7 @@ def test_a_library_s_number_is_captured_only_after_modules_are_left_out() -> Non
     theirs = BreakData(file=f"{LIBRARY}/a.py", package="oddlib", **line)
     own = BreakData(file="/home/ana/proj/a.py", **line)
     ids = [one.id for one in ScalarFromTensor().advise(theirs)]
-    assert ids == ["not-named", "capture-scalars", "newer-version"]
+    assert ids == ["not-named", "capture-scalars"]
     ids = [one.id for one in ScalarFromTensor().advise(own)]
     assert ids == ["keep-tensor", "capture-scalars", "read-outside"]
 
@@ -381,10 +380,10 @@ def test_a_library_s_unknown_size_is_captured_where_no_module_is_named() -> None
     theirs = BreakData(file=f"{LIBRARY}/a.py", package="oddlib", **line)
     own = BreakData(file="/home/ana/proj/a.py", **line)
     ids = [one.id for one in DynamicOutputShape().advise(theirs)]
-    assert ids == ["capture-size", "not-named", "newer-version"]
+    assert ids == ["capture-size", "not-named"]
     beside = theirs.model_copy(update={"beside": ("self.encoder",)})
     ids = [one.id for one in DynamicOutputShape().advise(beside)]
-    assert ids == ["compile-inner", "capture-size", "newer-version"]
+    assert ids == ["compile-inner", "capture-size"]
     assert [one.id for one in DynamicOutputShape().advise(own)] == ["capture-size", "keep-size"]
 
 

@@ -6,7 +6,10 @@ import pytest
 
 from tracelens import analyze
 from tracelens.report import Finding
+from tracelens.rules.gbr._break_data import BreakData
+from tracelens.rules.gbr.untraceable_function import UntraceableFunction
 
+VARIABLE = "_LegacyVariableBase.__new__"
 LOGS = Path(__file__).parents[2] / "fixtures" / "rules" / "GBR009-untraceable-function"
 
 
@@ -104,3 +107,32 @@ def test_a_method_of_torchscript_is_left_out_and_not_called_elsewhere(
     ids = [one.id for one in finding.advice]
     assert (ids[0] == "scripted-class") is scripted
     assert ("call-outside" in ids) is not scripted
+
+
+@pytest.mark.parametrize(
+    ("line", "instead"),
+    [
+        ("m = torch.autograd.Variable(m, requires_grad=False) / keep", "m = m.detach() / keep"),
+        ("y = Variable(a + b, requires_grad=True)", "y = (a + b).detach().requires_grad_()"),
+        ("if Variable(x).sum() > 0:", "if x.detach().sum() > 0:"),
+        ("h = Variable(x.data, volatile=True)", "h = x.data.detach()"),
+        ("h = Variable(x, requires_grad=self.training)", None),  # a value decides
+        ("h = [Variable(a), Variable(b)]", None),
+        ("h = Variable(", None),  # the first line of a call
+    ],
+)
+def test_a_variable_is_a_tensor_that_is_detached(line: str, instead: str | None) -> None:
+    data = BreakData(family="skipped", file="/home/ana/proj/a.py", line=3, name=VARIABLE, code=line)
+    (advice,) = UntraceableFunction().advise(data)
+    assert (advice.id, advice.code) == ("detach", instead)
+    other = UntraceableFunction().advise(data.model_copy(update={"name": "mine.Variable"}))
+    assert "detach" not in [one.id for one in other]
+
+
+def test_a_variable_of_a_package_is_for_its_authors_to_change() -> None:
+    rule = UntraceableFunction()
+    file = "/home/ana/venv/lib/python3.11/site-packages/oddlib/drop.py"
+    data = BreakData(family="skipped", file=file, line=3, name=VARIABLE, package="oddlib")
+    finding = rule.finding("it", title="it", message="It breaks.", advice=rule.advise(data))
+    assert finding.advice == ()
+    assert finding.message.endswith("a change for the authors of `oddlib`.")

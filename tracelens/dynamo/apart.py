@@ -92,6 +92,7 @@ def elsewhere(of: Any, *, when: str, proof: str, about: Any = None) -> tuple[Rem
             ),
             basis="untestable",
             proof="it says what is known, and asks for no change",
+            says=True,
         ),
     )
 

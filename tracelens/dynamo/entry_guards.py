@@ -11,12 +11,14 @@ from tracelens.logs.recompiles import Source
 
 __all__ = [
     "Dimension",
+    "entry_before",
     "entry_of",
     "has_symbols",
     "holds",
     "is_tensor",
     "is_token",
     "of_compilation",
+    "set_since",
     "symbolic",
     "takes_any_stride",
 ]
@@ -29,6 +31,11 @@ _TENSOR = re.compile(
 _SIZES = re.compile(r", size=\[(?P<sizes>[\d, None]{0,400})\]")
 _STRIDES = re.compile(r", stride=\[(?P<strides>[\d, None]{0,400})\]")
 _TOKEN = re.compile(r", torch\.int(?:64|32), .{0,80}, size=\[(?:\d{1,9}|None), 1\]")
+
+#: An attribute of the module, or of what it holds, by plain names.
+_KEPT = r"(?P<source>L\['(?:self|args)'\](?:\[0\])?(?:\.\w{1,80}){1,8})"
+_NONE = re.compile(_KEPT + " is None$")
+_EQUAL = re.compile(_KEPT + r" == (?P<value>'[\w .-]{1,80}'|\d{1,18}|True|False)$")
 
 #: An argument, and which of its dimensions.
 Dimension = tuple[str, int]
@@ -44,6 +51,36 @@ def entry_of(place: Place, trees: Table[GuardTree]) -> list[GuardTree]:
     name = place.frame.partition("_")[0]
     found = trees.derived(_by_entry).get((*place.process, name), [])
     return found[-1:]
+
+
+def entry_before(place: Place, trees: Table[GuardTree]) -> list[GuardTree]:
+    """Return the guards of the entry that was compiled before that one."""
+    name = place.frame.partition("_")[0]
+    function, _, number = name.partition("/")
+    if not number.isdecimal() or number == "0":
+        return []
+    wanted = *place.process, f"{function}/{int(number) - 1}"
+    return trees.derived(_by_entry).get(wanted, [])[-1:]
+
+
+def set_since(old: list[GuardTree], new: list[GuardTree]) -> dict[str, str]:
+    """Return what of the module is None in one entry and a constant in the next, with that.
+
+    A recompile tells the first guard that fails. The entries are not the same in these either.
+    """
+    unset = {found["source"] for found in _matches(_NONE, old)}
+    return {
+        found["source"].replace("L['", "", 1).replace("']", "", 1): found["value"]
+        for found in _matches(_EQUAL, new)
+        if found["source"] in unset
+    }
+
+
+def _matches(pattern: re.Pattern[str], trees: list[GuardTree]) -> Iterator[re.Match[str]]:
+    for tree in trees:
+        for guard in tree.guards:
+            if found := pattern.match(guard.expression):
+                yield found
 
 
 def symbolic(trees: list[GuardTree]) -> tuple[Dimension, ...]:

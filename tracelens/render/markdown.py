@@ -202,7 +202,7 @@ def symptoms(finding: Finding, report: Report) -> str:
     lines = [f"- {text(one.code)} {text(one.title)}" for one in found[:MAX_SUMMARY]]
     more = len(found) - MAX_SUMMARY
     lines += [f"- and {more:,} more"] if more > 0 else []
-    return "\n".join(["What follows from it:", "", *lines]) if found else ""
+    return "\n".join(["What belongs to it:", "", *lines]) if found else ""
 
 
 def full(finding: Finding, name: str = "", after: str = "", unknown: str = "") -> str:
@@ -232,7 +232,7 @@ def brief(finding: Finding, name: str = "", after: str = "", unknown: str = "") 
     Args:
         finding: What to tell.
         name: What it is called beside other runs; empty for its code.
-        after: What follows from it.
+        after: What belongs to it.
         unknown: What would show the cost, where it is not known.
     """
     name = name if "/" in name else finding.code

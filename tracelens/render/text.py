@@ -187,7 +187,7 @@ class _Page:
         most = len(found) if self.options.verbose else MAX_SYMPTOMS
         if found:
             yield ""
-            yield f"  {self.paint('bold', 'what follows from it:')}"
+            yield f"  {self.paint('bold', 'what belongs to it:')}"
         for symptom in found[:most]:
             yield from self.wrapped(f"    {symptom.code} ", one_line(symptom.title), 11)
         if len(found) > most:

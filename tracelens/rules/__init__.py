@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal
 
 from tracelens.dynamo import user_code
 from tracelens.experiment import Experiment
-from tracelens.remedies import Remedy, applicable, from_outside
+from tracelens.remedies import Remedy, apart, applicable, from_outside
 from tracelens.report import (
     Advice,
     Confidence,
@@ -132,6 +132,7 @@ class Rule:
             severity = Severity.NONE
         if where is not None and (package := user_code.package(where.file)):
             advice = from_outside(advice, self.remedies, package)
+        advice, said = apart(advice, self.remedies)
         return Finding(
             id=fingerprint(self.code, *identity),
             code=self.code,
@@ -140,12 +141,12 @@ class Rule:
             harmless=harmless,
             confidence=confidence,
             title=title,
-            message=message,
+            message=f"{message} {said}".rstrip() if said else message,
             count=count,
             where=where,
             evidence=tuple(evidence),
             cost=cost,
-            advice=tuple(advice),
+            advice=advice,
             data={} if data is None else data.model_dump(mode="json"),
             explained_by=explained_by.id if isinstance(explained_by, Finding) else explained_by,
         )

@@ -10,13 +10,15 @@ from tracelens.report import Advice, FindingData
 from tracelens.rules.err._breaks import same_break
 from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist
 from tracelens.rules.err._known_messages import KNOWN_MESSAGE, known
-from tracelens.rules.gbr._site_rule import LEAVE_CALL_OUT, NEWER_VERSION
+from tracelens.rules.gbr._site_rule import LEAVE_BREAK, LEAVE_CALL_OUT, NOT_NAMED
 from tracelens.words import first_line
 
 __all__ = ["UnsupportedUnderFullgraph"]
 
 #: Advice of a rule about graph breaks that a finding repeats.
 MAX_ADVICE = 3
+#: Advice that asks for no change.
+_SAYS = frozenset({LEAVE_BREAK.id, NOT_NAMED.id})
 
 
 def _exports(data: FailureData) -> bool:
@@ -108,8 +110,7 @@ class UnsupportedUnderFullgraph(FailureRule):
         if not isinstance(data, FailureData):
             return own
         theirs = () if known(data) else same_break(data)
-        later = [one for one in theirs if one.id == NEWER_VERSION.id]
-        first = [one for one in theirs if one not in later][:MAX_ADVICE]
+        first = [one for one in theirs if one.id not in _SAYS][:MAX_ADVICE]
         if any(one.id.endswith("-outside") or one.id == LEAVE_CALL_OUT.id for one in first):
             own = tuple(one for one in own if one.id != "leave-out")
-        return (*first, *own, *later)
+        return (*first, *own)

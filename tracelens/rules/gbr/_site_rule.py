@@ -42,7 +42,6 @@ __all__ = [
     "LEAVE_STEP",
     "LEAVE_UNCOMPILED",
     "LIBRARY",
-    "NEWER_VERSION",
     "NOT_NAMED",
     "REPORT_IN_EAGER",
     "SEE_PARTS",
@@ -96,6 +95,11 @@ def _led(data: BreakData) -> str:
 
 
 def _by_lines(data: BreakData) -> str:
+    way = _calls(data)
+    return f" It is reached through {way}." if way else ""
+
+
+def _calls(data: BreakData) -> str:
     """Name the lines of the package that lead there, where the record names no module."""
     calls = [
         user_code.short(one.file, one.line)
@@ -104,8 +108,7 @@ def _by_lines(data: BreakData) -> str:
         and user_code.distance(one.file, one.function) == 0
         and one.line != data.line
     ]
-    shown = ", then ".join(dict.fromkeys(calls[:MAX_CALLS]))
-    return f" It is reached through {shown}." if shown else ""
+    return ", then ".join(dict.fromkeys(calls[:MAX_CALLS]))
 
 
 def _in_module(data: object) -> bool:
@@ -125,7 +128,11 @@ def _is_unseen(data: object) -> bool:
 
 
 def _is_nameless(data: object) -> bool:
-    return isinstance(data, BreakData) and _in_module(data) and data.guarded and not data.beside
+    if not isinstance(data, BreakData) or _steps(data):
+        return False
+    if data.package and not (data.in_module or data.direct):
+        return True
+    return _in_module(data) and data.guarded and not data.beside
 
 
 def _way(data: BreakData) -> str:
@@ -137,14 +144,18 @@ def _way(data: BreakData) -> str:
 
 
 def _known(data: BreakData) -> str:
-    why = (
-        "The guards name no module beside it that is worth a graph of its own"
-        if data.via
-        else "By which modules it is reached, the record does not tell"
-    )
+    if data.via:
+        why = "the guards name no module beside it that is worth a graph of its own"
+        return f"No change is named: the line is in `{data.package}`, and {why}.{_led(data)}"
+    way = _calls(data)
     return (
-        f"The line is in `{data.package}`.{_led(data)} {why}, so that none is named here that "
-        "could be compiled instead."
+        f"No change is named: the line is in `{data.package}`"
+        + (f", reached through {way}" if way else "")
+        + (
+            ", and the record does not tell by which modules it is reached."
+            if data.in_module
+            else "."
+        )
     )
 
 
@@ -210,10 +221,11 @@ SEE_PARTS = Remedy(
 NOT_NAMED = Remedy(
     "not-named",
     _known,
-    when="the same, and the guards name nothing beside them",
+    when="the same, and the guards name nothing beside them, or no module leads there",
     applies=_is_nameless,
     basis="untestable",
     proof="it says what is known, and asks for no change",
+    says=True,
 )
 #: The line may be the user's own, or one of a package that the user's own line leads to.
 REPORT_IN_EAGER = Remedy(
@@ -229,27 +241,16 @@ REPORT_IN_EAGER = Remedy(
 LEAVE_BREAK = Remedy(
     "leave-break",
     lambda data: (
-        "Compile no modules in place of what calls them: those that are called beside "
-        f"{user_code.short(data.file, data.line)} would be more graphs than the break leaves, each "
-        "with guards of its own, and a call took up to 1.5 times as long where it was tried. "
-        "What removes the break is a change of the line."
+        f"No change is named: the line is in `{data.package}`, and the modules that are called "
+        "beside it would be more graphs than the break leaves; compiled one by one, a call took up "
+        "to 1.5 times as long where it was tried."
     ),
     when="the break is in an installed package, and the modules called beside it are more graphs "
     "than it leaves, or single layers",
     applies=lambda data: bool(data.package and data.in_module and data.alone) and not _steps(data),
     basis="untestable",
     proof="it says what is known, and asks for no change",
-)
-NEWER_VERSION = Remedy(
-    "newer-version",
-    lambda data: (
-        f"See whether a newer version of `{data.package}` has removed the break, or "
-        "report the line to its authors."
-    ),
-    when="the break is in an installed package",
-    applies=lambda data: bool(data.package),
-    basis="untestable",
-    proof="it depends on the releases of the package",
+    says=True,
 )
 #: What a user of a library can do about a break inside of it.
 LIBRARY = (
@@ -263,7 +264,6 @@ LIBRARY = (
     COMPILE_INNER,
     SEE_PARTS,
     NOT_NAMED,
-    NEWER_VERSION,
 )
 
 

@@ -16,7 +16,6 @@ from tracelens.rules.gbr._site_rule import (
     LEAVE_CALL_OUT,
     LEAVE_STEP,
     LEAVE_UNCOMPILED,
-    NEWER_VERSION,
     NOT_NAMED,
     REPORT_IN_EAGER,
     SEE_PARTS,
@@ -143,7 +142,6 @@ class DynamicOutputShape(SiteRule):
             proof="whether it is faster depends on the function",
         ),
         LEAVE_BREAK,
-        NEWER_VERSION,
     )
 
     def what(self, site: BreakSite) -> str:

@@ -9,7 +9,7 @@ from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import Experiment, Knob
 from tracelens.remedies import Remedy
 from tracelens.report import Severity
-from tracelens.rules.gbr._site_rule import NEWER_VERSION, BreakData, SiteRule, own
+from tracelens.rules.gbr._site_rule import BreakData, SiteRule, own
 
 __all__ = ["LoggingCall"]
 
@@ -148,7 +148,6 @@ class LoggingCall(SiteRule):
             basis="tested",
             proof="tests/advice/GBR004/log-outside.py",
         ),
-        NEWER_VERSION,
     )
 
     def what(self, site: BreakSite) -> str:

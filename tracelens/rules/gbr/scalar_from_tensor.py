@@ -19,7 +19,6 @@ from tracelens.rules.gbr._site_rule import (
     LEAVE_CALL_OUT,
     LEAVE_STEP,
     LEAVE_UNCOMPILED,
-    NEWER_VERSION,
     NOT_NAMED,
     REPORT_IN_EAGER,
     SEE_PARTS,
@@ -371,7 +370,6 @@ class ScalarFromTensor(SiteRule):
             proof="tests/advice/GBR001/in-python.py",
         ),
         LEAVE_BREAK,
-        NEWER_VERSION,
     )
 
     def what(self, site: BreakSite) -> str:

@@ -20,6 +20,7 @@ from tracelens.rules.gbr._site_rule import (
     own,
 )
 from tracelens.rules.gbr._values import PLAIN_MODULE
+from tracelens.rules.gbr._variable import calls_variable, detached
 
 __all__ = ["UntraceableFunction"]
 
@@ -160,6 +161,16 @@ class UntraceableFunction(SiteRule):
         ),
         REPORT_IN_EAGER,
         Remedy(
+            "detach",
+            "Write `x.detach()` for `Variable(x)`, and `x.detach().requires_grad_()` for "
+            "`Variable(x, requires_grad=True)`: the same tensor, and Dynamo traces it.",
+            when="`torch.autograd.Variable` in code of your own",
+            applies=lambda data: own(data) and calls_variable(data),
+            code=detached,
+            basis="tested",
+            proof="tests/advice/GBR009/detach.py",
+        ),
+        Remedy(
             "functional-call",
             "Where a module is copied to change its parameters, change a dict of them instead "
             "(`dict(module.named_parameters())`), and call the module with that, by "
@@ -206,7 +217,7 @@ class UntraceableFunction(SiteRule):
             when="code of your own, or where the log does not say",
             applies=lambda data: (
                 editable(data)
-                and not _of_optimizer(data)
+                and not (_of_optimizer(data) or calls_variable(data))
                 and not (_is_scripted(data) or _is_scripted_class(data))
             ),
             basis="tested",
@@ -219,7 +230,7 @@ class UntraceableFunction(SiteRule):
             applies=lambda data: (
                 own(data)
                 and not (_is_warning(data) or _is_scripted(data) or _is_scripted_class(data))
-                and not (_is_copy(data) or data.entered)
+                and not (_is_copy(data) or data.entered or calls_variable(data))
                 and not wrapped(data).startswith("__")
                 and bool(wrapped(data))
             ),
@@ -238,11 +249,25 @@ class UntraceableFunction(SiteRule):
             proof="it records more",
         ),
         *(remedy for remedy in LIBRARY if remedy is not REPORT_IN_EAGER),
+        Remedy(
+            "detach-in-package",
+            lambda data: (
+                "`Variable(x)` is `x.detach()`, which Dynamo traces: a change for the authors of "
+                f"`{data.package}`."
+            ),
+            when="the same in a package, and no change from outside is named",
+            applies=lambda data: bool(data.package) and calls_variable(data),
+            basis="untestable",
+            proof="it says what is known, and asks for no change",
+            says=True,
+        ),
     )
 
     def what(self, site: BreakSite) -> str:
         """Name the function."""
         data = break_data(site, qualified(site))
+        if calls_variable(data):
+            return "Dynamo cannot trace `torch.autograd.Variable`: the graph breaks"
         name = called(data) if called(data).rpartition(".")[2] == named(site) else data.name
         shown = f"`{name}`" if name else "a function"
         return f"Dynamo cannot trace {shown}: the graph breaks"

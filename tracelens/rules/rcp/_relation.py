@@ -48,6 +48,9 @@ class RelationData(RecompileData):
     is_smaller: bool = False
     #: Torch took two sizes for one since they were equal.
     is_duck: bool = False
+    #: The function is a package's, and not the first that was compiled: other code of the package
+    #: makes what it is called with.
+    is_inner: bool = False
     #: A line that branches on the same number; None where the log has no guards to tell by.
     branch: str | None = None
 

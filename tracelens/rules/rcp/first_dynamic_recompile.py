@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.entry_guards import Dimension, entry_of, holds, symbolic
+from tracelens.dynamo.entry_guards import (
+    Dimension,
+    entry_before,
+    entry_of,
+    holds,
+    set_since,
+    symbolic,
+)
 from tracelens.dynamo.recompile_history import (
     Series,
     histories,
@@ -23,7 +30,18 @@ from tracelens.report.stories import Story, last_batch
 from tracelens.rules.rcp._data import Function, RecompileData, RecompileRule, guards_of
 from tracelens.rules.rcp._first_change import Change, changes_of, fullest, is_cut_later
 from tracelens.rules.rcp._last import is_smaller
-from tracelens.rules.rcp._marks import Mark, dimensions
+from tracelens.rules.rcp._marking import (
+    FirstChangeData,
+    also,
+    can_mark,
+    dropped,
+    lines,
+    mark,
+    marked,
+    of_config,
+    set_first,
+)
+from tracelens.rules.rcp._marks import Mark, is_passed
 from tracelens.rules.rcp._weight import Weight, longer
 from tracelens.words import plural
 
@@ -34,70 +52,6 @@ MAX_QUOTED = 5
 MANY, CROWDED = 8, 7
 #: Entries of a function that was compiled once more.
 PAIR = 2
-
-
-class FirstChangeData(RecompileData):
-    """The first change of a value."""
-
-    #: Whether its recompiles are a part of where most of the compile time went, as measured.
-    is_heavy: bool = False
-    #: Whether the guards of the new entry hold the size: the program's settings or a line do that.
-    is_constant: bool = False
-    #: Later entries, for conditions on the symbol. One is for the other side of a condition.
-    conditions: int = 0
-    #: How many times as long as the first entry it took, where nothing but its symbol differs.
-    times_longer: float = 0.0
-    #: Whether it came with fewer rows than before, as a last batch has.
-    is_smaller: bool = False
-    #: Whether the function has variants, for other modes or types: other loops call it, too.
-    is_varied: bool = False
-    #: Whether it was compiled again later, for reasons that are cut off.
-    is_followed: bool = False
-    #: What is a symbol in the entry that was compiled then: every argument of that size. Empty
-    #: where the log has no guards.
-    symbols: tuple[Mark, ...] = ()
-    #: The dimensions of the function's arguments that changed.
-    changed: tuple[Mark, ...] = ()
-
-    @property
-    def is_conditional(self) -> bool:
-        """Whether there are several conditions, so that more entries than two are needed."""
-        return self.conditions > 1
-
-    @property
-    def marks(self) -> tuple[Mark, ...]:
-        """All that must be marked: one argument that is not holds the size of the others."""
-        own = Mark(name=self.source, dimension=self.dimension or 0)
-        return tuple(dict.fromkeys((own, *self.symbols, *self.changed)))
-
-
-def _mark(data: FirstChangeData) -> str:
-    rest = "" if data.symbols else _OTHERS
-    if data.is_of_library:
-        return (
-            f"Mark {dimensions(data.marks)}, with `torch._dynamo.maybe_mark_dynamic`, before the "
-            f"first call: one compilation less.{rest}"
-        )
-    return (
-        f"Mark {dimensions(data.marks)} before the first call, in every loop that calls it: one "
-        "compilation less. A slice or a copy of a marked tensor is not marked. "
-        f"`maybe_mark_dynamic` does not raise where the code needs a constant.{rest}"
-    )
-
-
-def _dropped(data: FirstChangeData) -> str:
-    return (
-        "If that was the last batch of a data set, leave it out (`drop_last=True` of the "
-        "DataLoader), or pad it to the usual size: nothing is compiled again."
-    ) + (_VALIDATED if data.is_varied else "")
-
-
-def _lines(data: FirstChangeData) -> str | None:
-    if data.is_of_library:
-        return None
-    return "\n".join(
-        f"torch._dynamo.maybe_mark_dynamic({one.name}, {one.dimension})" for one in data.marks
-    )
 
 
 class FirstDynamicRecompile(RecompileRule):
@@ -154,7 +108,7 @@ class FirstDynamicRecompile(RecompileRule):
     remedies = (
         Remedy(
             "drop-last",
-            _dropped,
+            dropped,
             when="a first dimension that was smaller than before, and recompiles for it that took "
             "much of the compile time",
             applies=lambda data: data.is_smaller and data.is_heavy,
@@ -163,22 +117,27 @@ class FirstDynamicRecompile(RecompileRule):
         ),
         Remedy(
             "mark-dynamic",
-            _mark,
-            when="a dimension of an argument that is a tensor",
-            applies=lambda data: (
-                data.is_variable
-                and data.dimension is not None
-                and not (data.is_constant or data.is_conditional)
-                and not data.source.startswith("___")
-            ),
-            code=_lines,
+            mark,
+            when="a dimension of an argument that is a tensor, or of an entry of one",
+            applies=lambda data: can_mark(data) and not data.since,
+            code=lines,
             since="2.3",
             basis="tested",
             proof="tests/advice/RCP003/mark-dynamic.py",
-            knob=lambda data: Knob(
-                f"{dimensions(data.marks)} marked dynamic before each call",
-                call={"mark_dynamic": "; ".join(f"{m.name}, {m.dimension}" for m in data.marks)},
+            knob=marked,
+        ),
+        Remedy(
+            "set-and-mark",
+            set_first,
+            when="the same, and the first call sets a value of the config",
+            applies=lambda data: can_mark(data) and bool(of_config(data)),
+            code=lambda data: "\n".join(
+                [f"model.{name} = {value}" for name, value in of_config(data).items()]
+                + [line for line in [lines(data)] if line]
             ),
+            since="2.3",
+            basis="tested",
+            proof="tests/advice/RCP003/set-and-mark.py",
         ),
         Remedy(
             "pad",
@@ -205,7 +164,7 @@ class FirstDynamicRecompile(RecompileRule):
             applies=lambda data: (
                 data.is_heavy
                 and not (data.is_constant or data.is_conditional)
-                and (not data.is_variable or data.dimension is None)
+                and (not data.is_passed or data.dimension is None)
             ),
             code="torch.compile(model, dynamic=True)",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
@@ -233,7 +192,7 @@ class FirstDynamicRecompile(RecompileRule):
             when="a number, or a part of an object, that is a symbol in the new entry, where its "
             "recompiles took little time",
             applies=lambda data: (
-                (not data.is_variable or data.dimension is None)
+                (not data.is_passed or data.dimension is None)
                 and not (
                     data.is_heavy or data.is_followed or data.is_constant or data.is_conditional
                 )
@@ -293,6 +252,7 @@ class FirstDynamicRecompile(RecompileRule):
             data = _data(changes, place.code, is_heavy=bool(part), symbols=symbols)
             told: dict[str, object] = {"is_smaller": smaller}
             told |= {"times_longer": times, "is_constant": constant, "is_followed": cut}
+            told |= {"since": set_since(entry_before(first.steps[0].place, trees), entry)}
             told |= {"conditions": conditions, "is_varied": len(first.history.variants) > 1}
             data = data.model_copy(update=told)
             yield self.finding(
@@ -307,6 +267,7 @@ class FirstDynamicRecompile(RecompileRule):
                 + (f" It took {part}" if part else "")
                 + (f", {times:.1f} times as long as the first compilation" if times else "")
                 + ("." if part else "")
+                + (also(data.since) if loud else "")
                 + (_AGAIN if cut else "")
                 + (_CUT if len(gaps) else ""),
                 count=len(steps),
@@ -320,8 +281,6 @@ class FirstDynamicRecompile(RecompileRule):
             )
 
 
-_VALIDATED = " Validation that calls the same function has a last batch of its own: pad that."
-_OTHERS = " Mark other arguments of that size, too: one that is not marked holds it constant."
 _AGAIN = " After that it was compiled again, and why is not in the log."
 _CUT = " The log is cut: whether the size kept changing is not known."
 
@@ -343,8 +302,8 @@ def _changed(changes: list[Change]) -> Iterator[Mark]:
     own = {id(step) for step in changes[0].history.steps}
     for step in (one for change in changes for one in change.steps if id(one) in own):
         check = step.check
-        if isinstance(check, TensorMismatch) and check.source.is_variable:
-            yield Mark(name=check.source.name, dimension=check.index or 0)
+        if isinstance(check, TensorMismatch) and is_passed(check.source):
+            yield Mark(name=str(check.source), dimension=check.index or 0)
 
 
 def _named(source: str, index: int | None) -> str:
@@ -392,6 +351,7 @@ def _data(
         code=code,
         source=str(source) if source is not None else "",
         is_variable=isinstance(source, Source) and source.is_variable,
+        is_passed=isinstance(source, Source) and is_passed(source),
         dimension=check.index if isinstance(check, TensorMismatch) else None,
         guards=guards_of(step.check for step in steps[:MAX_QUOTED]),
         values=tuple(Series(first.history, first.steps).values),

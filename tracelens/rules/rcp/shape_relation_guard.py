@@ -17,6 +17,7 @@ from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import GuardFailure, Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
+from tracelens.report.programs import is_library
 from tracelens.rules.rcp._branched import branched, branches
 from tracelens.rules.rcp._data import (
     Function,
@@ -104,8 +105,8 @@ class ShapeRelationGuard(RecompileRule):
         Remedy(
             "one-layout",
             "Make the tensor in one memory layout where it is made.",
-            when="a condition on strides",
-            applies=is_layout,
+            when="a condition on strides, and no code of a package makes the tensor",
+            applies=lambda data: is_layout(data) and not data.is_inner,
             basis="tested",
             proof="tests/advice/RCP023/one-layout.py",
         ),
@@ -282,6 +283,8 @@ def _data(cause: str, group: list[tuple[History, Step]], code: str) -> RelationD
         is_range=any(is_range(step.check) for step in steps),
         is_smaller=len(steps) == 1 and is_smaller(first),
         is_duck=is_duck_sized(steps),
+        is_inner=is_library(history.file)
+        and not any(step.place.frame.startswith("0/") for step in steps),
     )
 
 

@@ -1,0 +1,140 @@
+"""The first change of a size or a number, and what may be marked for it before the first call."""
+
+from __future__ import annotations
+
+from tracelens.experiment import Knob
+from tracelens.rules.rcp._data import RecompileData
+from tracelens.rules.rcp._marks import Mark, dimensions, is_gathered
+from tracelens.words import few
+
+__all__ = [
+    "FirstChangeData",
+    "also",
+    "can_mark",
+    "dropped",
+    "lines",
+    "mark",
+    "marked",
+    "of_config",
+    "set_first",
+]
+
+_VALIDATED = " Validation that calls the same function has a last batch of its own: pad that."
+_OTHERS = " Mark other arguments of that size, too: one that is not marked holds it constant."
+
+
+class FirstChangeData(RecompileData):
+    """The first change of a value."""
+
+    #: Whether its recompiles are a part of where most of the compile time went, as measured.
+    is_heavy: bool = False
+    #: Whether the guards of the new entry hold the size: the program's settings or a line do that.
+    is_constant: bool = False
+    #: Later entries, for conditions on the symbol. One is for the other side of a condition.
+    conditions: int = 0
+    #: How many times as long as the first entry it took, where nothing but its symbol differs.
+    times_longer: float = 0.0
+    #: Whether it came with fewer rows than before, as a last batch has.
+    is_smaller: bool = False
+    #: Whether the function has variants, for other modes or types: other loops call it, too.
+    is_varied: bool = False
+    #: Whether it was compiled again later, for reasons that are cut off.
+    is_followed: bool = False
+    #: What is a symbol in the entry that was compiled then: every argument of that size. Empty
+    #: where the log has no guards.
+    symbols: tuple[Mark, ...] = ()
+    #: What of the module was None in the entry before, and is a constant in the new one: for it
+    #: alone the function would have been compiled again.
+    since: dict[str, str] = {}
+    #: Whether the tensor is an argument, or an entry of one.
+    is_passed: bool = False
+    #: The dimensions of the function's arguments that changed.
+    changed: tuple[Mark, ...] = ()
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether there are several conditions, so that more entries than two are needed."""
+        return self.conditions > 1
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        """All that must be marked: one argument that is not holds the size of the others."""
+        own = Mark(name=self.source, dimension=self.dimension or 0)
+        return tuple(dict.fromkeys((own, *self.symbols, *self.changed)))
+
+
+def mark(data: FirstChangeData) -> str:
+    rest = "" if data.symbols else _OTHERS
+    if _by_caller(data):
+        return (
+            f"Mark {dimensions(data.marks)}, with `torch._dynamo.maybe_mark_dynamic`, before the "
+            f"first call: one compilation less.{rest}"
+        )
+    return (
+        f"Mark {dimensions(data.marks)} before the first call, in every loop that calls it: one "
+        "compilation less. A slice or a copy of a marked tensor is not marked. "
+        f"`maybe_mark_dynamic` does not raise where the code needs a constant.{rest}"
+    )
+
+
+def dropped(data: FirstChangeData) -> str:
+    return (
+        "If that was the last batch of a data set, leave it out (`drop_last=True` of the "
+        "DataLoader), or pad it to the usual size: nothing is compiled again."
+    ) + (_VALIDATED if data.is_varied else "")
+
+
+def lines(data: FirstChangeData) -> str | None:
+    if _by_caller(data):
+        return None
+    return "\n".join(
+        f"torch._dynamo.maybe_mark_dynamic({one.name}, {one.dimension})" for one in data.marks
+    )
+
+
+def _by_caller(data: FirstChangeData) -> bool:
+    """Whether the names are not those of the code that calls: a library's, or a wrapper's."""
+    return data.is_of_library or any(is_gathered(one.name) for one in data.marks)
+
+
+def marked(data: FirstChangeData) -> Knob | None:
+    if not all(one.name.isidentifier() for one in data.marks):
+        return None
+    return Knob(
+        f"{dimensions(data.marks)} marked dynamic before each call",
+        call={"mark_dynamic": "; ".join(f"{m.name}, {m.dimension}" for m in data.marks)},
+    )
+
+
+def can_mark(data: FirstChangeData) -> bool:
+    return (
+        data.is_passed
+        and data.dimension is not None
+        and not (data.is_constant or data.is_conditional)
+        and not data.source.startswith("___")
+    )
+
+
+def of_config(data: FirstChangeData) -> dict[str, str]:
+    """Return what to set of the model's config; empty where more than that was set."""
+    found = {name.partition(".")[2]: value for name, value in data.since.items()}
+    return found if all(name.startswith("config.") for name in found) else {}
+
+
+def set_first(data: FirstChangeData) -> str:
+    names = few([f"`model.{name}`" for name in of_config(data)])
+    return (
+        f"Set {' and '.join(names)} before the first call, and mark {dimensions(data.marks)}, with "
+        "`torch._dynamo.maybe_mark_dynamic`, before each call: one compilation less."
+    )
+
+
+def also(since: dict[str, str]) -> str:
+    """Say what else would have asked for the entry."""
+    if not since:
+        return ""
+    (name, value), *_ = since.items()
+    return (
+        f" `{name}` was None in the entry before, and is {value} in this one: for that alone it "
+        "would have been compiled again."
+    )
