@@ -44,8 +44,8 @@ LEAVE_CALL_OUT = Remedy(
 LEAVE_UNCOMPILED = Remedy(
     "leave-uncompiled",
     lambda data: (
-        f"Measure this call of `{data.package}` uncompiled, too: it is nearly all that is compiled. "
-        "Modules of your own that it calls, if any, can be compiled in place of it."
+        f"Measure this call of `{data.package}` uncompiled, too: it is nearly all that is "
+        "compiled. Modules of your own that it calls, if any, can be compiled in place of it."
     ),
     when="the same, and nothing would be left of what is compiled",
     applies=lambda data: bool(data.package) and _caller(data) is not None and data.is_all,
