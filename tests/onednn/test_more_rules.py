@@ -222,7 +222,8 @@ def test_what_one001_accuses_is_not_accused_again() -> None:
         ("brg_matmul:avx512_core_bf16", "64x256:256x256", "bf16:bf16:bf16", True),
         ("brg_matmul:avx10_1_512_amx", "64x256:256x256", "bf16:bf16:bf16", False),
         ("brg_matmul:avx512_core_bf16", "8x256:256x256", "bf16:bf16:bf16", False),
-        ("brg_matmul:avx10_1_512", "64x256:256x256", "f16:f16:f16", False),
+        ("brg_matmul:avx10_1_512", "64x256:256x256", "f16:f16:f16", True),  # as bfloat16
+        ("brg_matmul:avx10_1_512", "8x256:256x256", "f16:f16:f16", False),
         ("brg_matmul:avx512_core_vnni", "64x256:256x256", "u8:s8:f32", True),
         ("gemm:jit:bf16", "64x256:256x256", "bf16:bf16:bf16", False),
     ],
