@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from tracelens.dynamo.breaks import BreakSite, cuts, sites
 from tracelens.evidence import Place, Table
 from tracelens.logs._checks import Comment
+from tracelens.logs._stack import StackFrame
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import Guard, GuardTree
 
@@ -125,28 +127,40 @@ class _Compiled(NamedTuple):
     lines: dict[tuple[str, str, int], set[str]]
     #: What each class calls, by its file, its function and its name.
     calls: dict[tuple[str, str, str], Children]
-    #: The modules of all depths that each frame's guards name.
-    held: dict[tuple[str, str, str], Children]
+    #: The modules of all depths that the guards of each class name.
+    inside: dict[str, Children]
+    #: The classes of what is compiled behind a break: by its file, its function and its line.
+    resumed: dict[tuple[str, str, int], set[str]]
     #: What each class calls in its functions of a name, in whichever file.
     wholes: dict[tuple[str, str], Children]
 
 
 def _compiled(trees: Table[GuardTree]) -> _Compiled:
-    found = _Compiled({}, {}, {}, {}, {})
+    found = _Compiled({}, {}, {}, {}, {}, {})
     for row in trees:
-        own = (_SELF.match(guard.expression) for guard in row.record.guards)
-        if not (kind := next((match[1] for match in own if match), "")):
+        own = ((_SELF.match(guard.expression), guard.comment) for guard in row.record.guards)
+        kind, comment = next(((match[1], at) for match, at in own if match), ("", None))
+        if not kind:
             continue
-        inside = dict(filter(None, map(_child, row.record.guards)))
         for place in row.places:
             found.kinds.setdefault(_frame(place), set()).add(kind)
-            _add(found.held.setdefault(_frame(place), {}), inside, DEEPER)
+        if comment and comment.file and (resumed := _RESUMED.match(comment.function)):
+            at = _path(comment), resumed[1], int(resumed[2])
+            found.resumed.setdefault(at, set()).add(kind)
+        inside = dict(filter(None, map(_child, row.record.guards)))
+        _add(found.inside.setdefault(kind, {}), inside, DEEPER)
         for (path, function), (lines, children) in _of_tree(row.record).items():
             _add(found.calls.setdefault((path, function, kind), {}), children)
             _add(found.wholes.setdefault((kind, function), {}), children)
             for line in lines:
                 found.lines.setdefault((path, function, line), set()).add(kind)
     return found
+
+
+def _path(comment: Comment) -> str:
+    """Return the end of a path that a comment names: torch cuts its first part off."""
+    file = comment.file.replace("\\", "/")
+    return file.partition("/")[2] or file
 
 
 class _Way(NamedTuple):
@@ -157,22 +171,48 @@ class _Way(NamedTuple):
 
 
 def _merged(site: BreakSite, compiled: _Compiled) -> _Way | None:
-    """Return the way to a line whose record leaves out the module that holds it; None without one.
+    """Return the way to a line whose record leaves out modules that lead there; None without one.
 
-    Torch 2.13 merges functions of one name that follow each other in a stack. The module that holds
-    the line is compiled next, by itself, and breaks there again: its guards name its class, and the
-    guards of what calls it name the modules of that class.
+    Torch 2.13 merges functions of one name that follow each other in a stack. What leads to the
+    line is compiled next, function by function, and breaks there again: the guards of each name its
+    class, and the modules that it calls. So one class after the other leads to the line.
     """
-    frames = list(dict.fromkeys(_frame(place) for place, _ in site.events))
-    outer, inner = (compiled.kinds.get(frame, set()) for frame in (frames[0], frames[-1]))
-    if site.top is None or len(outer) != 1 or len(inner) != 1 or outer == inner:
+    if site.top is None:
         return None
-    kind = next(iter(outer))
-    way = [name for name, of in compiled.held[frames[0]].items() if of in inner]
-    called = compiled.wholes.get((kind, site.top.function), {})
-    led = [child for child in called if any(f"{one}.".startswith(f"{child}.") for one in way)]
-    beside = {child: of for child, of in called.items() if child not in led}
+    frames = dict.fromkeys(_frame(place) for place, _ in site.events)
+    classes = [compiled.kinds.get(frame, set()) for frame in frames]
+    classes.append(_at(site.line, compiled))
+    if not classes[0] or any(len(found) > 1 for found in classes):
+        return None
+    kinds = list(dict.fromkeys(kind for found in classes for kind in found))
+    led: list[str] = []
+    beside: Children = {}
+    above = "self"
+    for kind, inner in pairwise(kinds):
+        called = compiled.wholes.get((kind, site.top.function), {})
+        way = _leading(called, inner, compiled.inside.get(kind, {}))
+        _add(beside, {_below_of(above, one): of for one, of in called.items() if one not in way})
+        led += [_below_of(above, one) for one in way]
+        if len(way) != 1:  # which of them leads on, is not known; or none does
+            break
+        above = led[-1]
     return _Way(tuple(led), beside) if led else None
+
+
+def _at(line: StackFrame, compiled: _Compiled) -> set[str]:
+    """Return the classes of what is compiled behind a break at a line."""
+    ends = [(path, _original(line.function), line.line) for path in _ends(line.file)]
+    return {kind for at in ends for kind in compiled.resumed.get(at, ())}
+
+
+def _leading(called: Children, kind: str, inside: Children) -> list[str]:
+    """Return which of the called modules are of a class, or hold one of it."""
+    way = [name for name, of in (called | inside).items() if of == kind]
+    return [one for one in called if any(f"{name}.".startswith(f"{one}.") for name in way)]
+
+
+def _below_of(above: str, name: str) -> str:
+    return f"{above}.{name.removeprefix('self.')}"
 
 
 def _of_top(site: BreakSite, compiled: _Compiled) -> Children:
@@ -267,9 +307,7 @@ def _of_tree(tree: GuardTree) -> dict[tuple[str, str], tuple[set[int], Children]
     found: dict[tuple[str, str], tuple[set[int], Children]] = {}
     for name, (kind, comment) in known.items():
         if _holder(name, known) is None:
-            file = comment.file.replace("\\", "/")
-            # Torch prints the last characters of a path: its first part may be cut.
-            at = file.partition("/")[2] or file, _original(comment.function)
+            at = _path(comment), _original(comment.function)
             lines, children = found.setdefault(at, (set(), {}))
             lines.add(comment.line)
             if resumed := _RESUMED.match(comment.function):

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.class_bodies import in_class_body, leave_out_bodies
 from tracelens.dynamo.reporting import reports
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Place, Seen, Table
@@ -82,8 +83,7 @@ class BreakSite(msgspec.Struct):
     @property
     def count(self) -> int:
         """How many records there are; the announcement of a break is the same break."""
-        breaks = [seen for _, seen in self.events if not seen.record.announced]
-        return len(breaks) or len(self.events)
+        return sum(not seen.record.announced for _, seen in self.events) or len(self.events)
 
     @property
     def skipped(self) -> int:
@@ -307,7 +307,7 @@ def _placing(breaks: Table[GraphBreak]) -> _Placing:
         if context and context.qualname:
             placing.called.add(context.qualname)
         key: tuple[object, ...] = (record.file, record.line, family)
-        if record.skips_frame:
+        if record.skips_frame and not in_class_body(record):
             placing.given_up.setdefault((record.file, record.line), set()).add(family)
         forwarded = bool(record.stack) and user_code.forwards(record.stack[-1])
         if forwarded or _POLYFILLS in record.file:
@@ -319,6 +319,7 @@ def _placing(breaks: Table[GraphBreak]) -> _Placing:
         site.events.append((place, seen))
         if len(record.stack) > len(site.stack):
             site.stack = record.stack
+    leave_out_bodies(placing.sites.values())
     return placing
 
 

@@ -87,7 +87,10 @@ def _spared(data: BreakData) -> str:
 def _led(data: BreakData) -> str:
     """Say what leads there: modules by name, or the lines of the package."""
     if data.via_line is None and data.via:
-        return f" It is reached through {' or '.join(f'`{one}`' for one in data.via[:MAX_CALLS])}."
+        ends = [
+            one for one in data.via if not any(other.startswith(f"{one}.") for other in data.via)
+        ]
+        return f" It is reached through {' or '.join(f'`{one}`' for one in ends[:MAX_CALLS])}."
     if data.via_line is None:
         return _by_lines(data)
     at = user_code.short(data.via_line.file, data.via_line.line)
