@@ -17,7 +17,7 @@ from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Place, Seen, Table
 from tracelens.logs.graph_breaks import GraphBreak, StackFrame
 from tracelens.report import EvidenceLine
-from tracelens.report.stories import Story
+from tracelens.report.stories import Story, given_up
 
 __all__ = [
     "BACKEND_EXCEPTION",
@@ -370,8 +370,7 @@ def effect(site: BreakSite) -> str:
     """Return what the break does to the compiled code."""
     if not site.skipped:
         return "The graph ends here, and Python runs what comes until the next one, in every call."
-    names = ", ".join(f"`{name}`" for name in site.lost)
-    what = f"the whole function {names}" if names else "the whole function"
+    what = ", ".join(dict.fromkeys(map(given_up, site.lost))) or "the whole function"
     times = "" if site.skipped == site.count else f" In {site.skipped} of {site.count} cases"
     return f"{times or ' Here'} Dynamo gave up {what}, which runs eagerly.".strip()
 

@@ -31,6 +31,7 @@ __all__ = [
     "called_in_lost",
     "failure",
     "frame",
+    "given_up",
     "graph_break",
     "last_batch",
     "layers_apart",
@@ -86,6 +87,12 @@ def as_written(function: str) -> str:
     """Return the function of the program that ``torch_dynamo_resume_in_forward_at_35`` is of."""
     name, _, line = function.removeprefix(RESUMED).rpartition("_at_")
     return name if function.startswith(RESUMED) and line.isdecimal() else function
+
+
+def given_up(function: str) -> str:
+    """Return how a function that runs eagerly is told: one that resumes is the rest of another."""
+    name = as_written(function)
+    return f"the whole function `{name}`" if name == function else f"the rest of `{name}`"
 
 
 def transformed(function: str, file: str) -> Story:

@@ -20,8 +20,9 @@ from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
-from tracelens.report.stories import Story, graph_break
+from tracelens.report.stories import Story, called_in_lost, graph_break
 from tracelens.rules import Rule
+from tracelens.rules.gbr._behind import behind_of, codes_of
 from tracelens.rules.gbr._break_data import BreakData, Code, Line, break_data
 from tracelens.rules.gbr._calls import LEAVE_CALL_OUT, LEAVE_UNCOMPILED
 from tracelens.rules.gbr._parts import COMPILE_PARTS
@@ -290,18 +291,20 @@ class SiteRule(Rule):
         look_beside(found := sites(breaks, self.families, setup=setup), breaks, trees)
         look_for_numbers(found, trees)
         look_for_floats(found, trees)
+        codes = frames.derived(codes_of)
         for site in found:
             if self.wanted(site):
-                finding = without_inner(self.about(site)) if alone else self.about(site)
+                finding = self.about(site, behind_of(site, codes))
+                finding = without_inner(finding) if alone else finding
                 if finding.severity is not Severity.NONE and (cost := cost_of_break(site, frames)):
                     finding = finding.model_copy(update={"cost": cost})
                 yield finding
 
-    def about(self, site: BreakSite) -> Finding:
+    def about(self, site: BreakSite, behind: tuple[Line, ...] = ()) -> Finding:
         """Return the finding about one line."""
         line = site.line
         what = self.what(site)
-        data = break_data(site, self.named(site))
+        data = break_data(site, self.named(site)).model_copy(update={"behind": behind})
         reason = self.harmless(site)
         return self.finding(
             *self.identity(site),
@@ -323,6 +326,7 @@ class SiteRule(Rule):
         if isinstance(data, BreakData):
             yield from (graph_break(line.file, line.line) for line in data.stack)
             yield from library(data.package)
+            yield from (called_in_lost(one.file, one.line) for one in data.behind)
 
     def follows(self, finding: Finding) -> Iterator[Story]:
         """Belong to what the first call sets up, or to the other breaks of the same library."""
