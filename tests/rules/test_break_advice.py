@@ -804,7 +804,7 @@ def test_a_line_that_an_inner_function_breaks_at_too_is_not_of_the_outer_one(
         assert finding.data["records"] == 2
         assert ("compile-called-parts" in [one.id for one in finding.advice]) is advised
         told = " ".join(one.text for one in finding.advice)
-        assert ("By which modules it is reached, the record does not tell" in told) is not advised
+        assert ("The record names no module that leads there" in told) is not advised
 
 
 def test_guards_that_name_no_module_say_nothing_about_what_is_beside(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ __all__ = [
     "Teller",
     "as_written",
     "backend_failed",
+    "called_apart",
     "called_in_lost",
     "failure",
     "frame",
@@ -69,6 +70,11 @@ class Teller(Protocol):
 def called_in_lost(file: str, line: int) -> Story:
     """The function defined there, which is compiled by itself: what calls it was given up."""
     return "called in lost", file, line
+
+
+def called_apart(file: str, line: int) -> Story:
+    """Return the story of a function that is compiled by itself since the graph breaks in it."""
+    return "apart", file, line
 
 
 def graph_break(file: str, line: int | None) -> Story:

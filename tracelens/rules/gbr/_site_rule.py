@@ -20,7 +20,7 @@ from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
-from tracelens.report.stories import Story, called_in_lost, graph_break
+from tracelens.report.stories import Story, called_apart, graph_break
 from tracelens.rules import Rule
 from tracelens.rules.gbr._behind import behind_of, codes_of
 from tracelens.rules.gbr._break_data import BreakData, Code, Line, break_data
@@ -144,7 +144,7 @@ def _known(data: BreakData) -> str:
     why = (
         "The guards name no module beside it that is worth a graph of its own"
         if data.via
-        else "By which modules it is reached, the record does not tell"
+        else "The record names no module that leads there"
     )
     return (
         f"The line is in `{data.package}`.{_led(data)} {why}, so that none is named here that "
@@ -326,7 +326,7 @@ class SiteRule(Rule):
         if isinstance(data, BreakData):
             yield from (graph_break(line.file, line.line) for line in data.stack)
             yield from library(data.package)
-            yield from (called_in_lost(one.file, one.line) for one in data.behind)
+            yield from (called_apart(one.file, one.line) for one in data.behind)
 
     def follows(self, finding: Finding) -> Iterator[Story]:
         """Belong to what the first call sets up, or to the other breaks of the same library."""
