@@ -313,3 +313,23 @@ def test_what_tritons_passes_refuse_in_a_generated_file_is_a_failure(tmp_path: P
     assert found.code == "ERR017"
     assert found.title.startswith("the compiler failed on a graph (a bug of Triton)")
     assert first(text.replace("error: op", "note: op"), tmp_path).code != "ERR017"
+
+
+LAYOUT = (
+    Path(__file__).parents[2] / "fixtures/rules/ERR000-unexplained-error/fires-backward-layout.log"
+)
+VIEW = "view size is not compatible with input tensor's size and stride"
+
+
+def test_no_line_is_changed_for_an_operator_of_a_backward_graph(tmp_path: Path) -> None:
+    """Torch derived it: tracing would have raised what the program's own operator does."""
+    text = LAYOUT.read_text(encoding="utf-8")
+    derived = first(text, tmp_path)
+    assert [one.id for one in derived.advice] == ["eager", "bisect", "search"]
+    assert "no line of the program calls it" in derived.message
+    own = first(EAGER.format(VIEW), tmp_path)
+    assert own.title.startswith("`view` of a tensor whose layout does not allow it")
+    freed = first(
+        text.replace(VIEW, "Trying to backward through the graph a second time"), tmp_path
+    )
+    assert "known-message" in [one.id for one in freed.advice]

@@ -1,6 +1,7 @@
 """What the rules about graph breaks advise, by what the log shows of the line and of the way."""
 
 import ast
+import gzip
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -836,6 +837,34 @@ def test_modules_that_torch_leaves_out_of_a_stack_are_named_by_the_guards() -> N
     assert first.id == "compile-inner"
     assert "`self.trunk`" in first.text
     assert "It is reached through `self.head`." in first.text
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_modules_on_a_way_of_three_are_named_class_by_class(tmp_path: Path, *, known: bool) -> None:
+    """Three `forward` call each other; what is beside the last is called by the second."""
+    folder = next((Path(__file__).parents[2] / "fixtures" / "rules").glob("GBR002-*"))
+    text = gzip.decompress((folder / "fires-library-twice-merged.log.gz").read_bytes()).decode()
+    if not known:  # the class in between is another than the one that the model holds
+        text = text.replace("type=<class 'oddlib.Backbone'>  # x = ", "type=<class 'oddlib.B'>  # ")
+    log = tmp_path / "run.log"
+    log.write_text(text)
+    first = next(f for f in analyze(str(log)).shown if f.code == "GBR002").advice[0]
+    assert (first.id == "compile-inner") == known
+    assert ("`self.model.encoder`, each" in first.text) == known
+    assert ("It is reached through `self.model.norm`." in first.text) == known
+
+
+def test_the_body_of_a_class_is_not_told_as_a_function_that_was_given_up(tmp_path: Path) -> None:
+    """Its break stands at the line of the class, which is what cannot be traced."""
+    folder = next((Path(__file__).parents[2] / "fixtures" / "rules").glob("GBR012-*"))
+    text = (folder / "fires-class-body.log").read_text()
+    log = tmp_path / "run.log"
+    log.write_text(text)
+    codes = [found.code for found in analyze(str(log)).shown]
+    assert "GBR012" in codes
+    assert "GBR006" not in codes
+    log.write_text(text.replace("LOAD_NAME", "LOAD_LOCALS"))  # something else that was given up
+    assert "GBR006" in [found.code for found in analyze(str(log)).shown]
 
 
 def test_a_class_that_no_guard_names_is_not_taken_for_the_one_that_breaks(tmp_path: Path) -> None:

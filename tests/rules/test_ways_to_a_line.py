@@ -205,3 +205,34 @@ def test_a_title_about_recompiles_names_the_program_s_function() -> None:
     titles = [one.title for one in analyze(str(log)).findings if one.code == "RCP007"]
     assert any(title.startswith("the rest of `forward` ") for title in titles)
     assert not any("_resume_in_" in title for title in titles)
+
+
+@pytest.mark.parametrize(
+    ("kept", "is_behind"),
+    [
+        ("[2/0] [2/1] [2/2] [2/3] [2/4]", True),
+        ("", False),  # it does not break there: nothing tells why it is compiled by itself
+    ],
+)
+def test_what_is_compiled_by_itself_behind_a_break_follows_from_it(
+    tmp_path: Path, kept: str, *, is_behind: bool
+) -> None:
+    text = (FIXTURES / "RCP006-string-or-constant-key/fires-behind-a-break.log").read_text()
+    lines = [
+        line
+        for line in text.splitlines()
+        if "[__graph_breaks]" not in line or "[2/" not in line or line.split("] ")[1] + "]" in kept
+    ]
+    log = tmp_path / "run.log"
+    log.write_text("\n".join(lines) + "\n")
+    found = {one.code: one for one in analyze(str(log)).findings if one.severity != "none"}
+    assert (found["RCP006"].explained_by == found["GBR002"].id) == is_behind
+
+
+def test_the_programs_own_function_is_compiled_by_itself_anyway(tmp_path: Path) -> None:
+    """It may be what the program compiles: its recompiles are a matter of their own."""
+    text = (FIXTURES / "RCP006-string-or-constant-key/fires-behind-a-break.log").read_text()
+    log = tmp_path / "run.log"
+    log.write_text(text.replace("venv/lib/python3.11/site-packages/fieldlib", "proj/fieldlib"))
+    found = {one.code: one for one in analyze(str(log)).findings if one.severity != "none"}
+    assert found["RCP006"].explained_by is None

@@ -147,53 +147,49 @@ class _Way(NamedTuple):
 
 
 def _merged(site: BreakSite, compiled: CompiledClasses) -> _Way | None:
-    """Return the way to a line whose record leaves out the module that holds it; None without one.
+    """Return the way to a line whose record leaves out modules that lead there; None without one.
 
-    Torch 2.13 merges functions of one name that follow each other in a stack. The module that holds
-    the line is compiled next, by itself, and breaks there again: its guards name its class, and the
-    guards of what calls it name the modules of that class. So does each module on the way there.
+    Torch 2.13 merges functions of one name that follow each other in a stack. What leads to the
+    line is compiled next, function by function, and breaks there again: the guards of each name its
+    class, and the modules that it calls. So one class after the other leads to the line.
     """
-    frames = list(dict.fromkeys(frame_of(place) for place, _ in site.events))
-    outer, inner = (compiled.kinds.get(frame, set()) for frame in (frames[0], frames[-1]))
-    if site.top is None or len(outer) != 1 or len(inner) != 1 or outer == inner:
+    if site.top is None:
         return None
-    between = (frame for frame in frames[1:-1] if len(compiled.kinds.get(frame, ())) == 1)
-    chain = [
-        (frame, next(iter(compiled.kinds[frame]))) for frame in (frames[0], *between, frames[-1])
-    ]
-    name = site.top.function
-    first = _step(chain[0], chain[-1][1], name, compiled)
-    if first.led:
-        return first
-    steps = [_step(one, next_one[1], name, compiled) for one, next_one in pairwise(chain)]
-    if not steps[0].led:
+    frames = dict.fromkeys(frame_of(place) for place, _ in site.events)
+    outer, *classes = (compiled.kinds.get(frame, set()) for frame in frames)
+    classes.append(_at(site.line, compiled))
+    if len(outer) != 1 or any(len(found) > 1 for found in classes):
         return None
-    above = ""
+    kinds = list(dict.fromkeys(kind for found in (outer, *classes) for kind in found))
+    led: list[str] = []
+    beside: Children = {}
     further: list[str] = []
     path: list[str] = []
-    for step in steps:
-        if above:
-            further += [
-                above + child.removeprefix("self")
-                for child, kind in step.beside.items()
-                if _is_worth(kind, compiled)
-            ]
-        if len(step.path) != 1:
+    above = "self"
+    for kind, inner in pairwise(kinds):
+        called = compiled.wholes.get((kind, site.top.function), {})
+        way = [name for name, of in (called | compiled.inside[kind]).items() if of == inner]
+        leads = [one for one in called if any(f"{name}.".startswith(f"{one}.") for name in way)]
+        others = {one: of for one, of in called.items() if one not in leads}
+        if not led:
+            beside = others
+        else:
+            further += [_below_of(above, o) for o, of in others.items() if _is_worth(of, compiled)]
+        led += [_below_of(above, one) for one in leads]
+        if len(way) != 1 or not leads:  # which of them leads on, is not known; or none does
             break
-        path.append(above := (above or "self") + step.path[0].removeprefix("self"))
-    return steps[0]._replace(further=tuple(further), path=tuple(path))
+        path.append(above := _below_of(above, way[0]))
+    return _Way(tuple(led), beside, tuple(further), tuple(path)) if led else None
 
 
-def _step(
-    at: tuple[tuple[str, str, str], str], kind: str, function: str, compiled: CompiledClasses
-) -> _Way:
-    """Return what leads from a frame of a class to a module of another, and what is beside that."""
-    frame, own = at
-    way = [name for name, of in compiled.held[frame].items() if of == kind]
-    called = compiled.wholes.get((own, function), {})
-    led = [child for child in called if any(f"{one}.".startswith(f"{child}.") for one in way)]
-    beside = {child: of for child, of in called.items() if led and child not in led}
-    return _Way(tuple(led), beside, path=tuple(way) if led else ())
+def _at(line: StackFrame, compiled: CompiledClasses) -> set[str]:
+    """Return the classes of what is compiled behind a break at a line."""
+    ends = [(path, original(line.function), line.line) for path in ends_of(line.file)]
+    return {kind for at in ends for kind in compiled.resumed.get(at, ())}
+
+
+def _below_of(above: str, name: str) -> str:
+    return f"{above}.{name.removeprefix('self.')}"
 
 
 def _is_worth(kind: str, compiled: CompiledClasses) -> bool:

@@ -11,12 +11,13 @@ from typing import NamedTuple
 import msgspec
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.class_bodies import in_class_body, leave_out_bodies
 from tracelens.dynamo.reporting import reports
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Place, Seen, Table
 from tracelens.logs.graph_breaks import GraphBreak, StackFrame
 from tracelens.report import EvidenceLine
-from tracelens.report.stories import Story
+from tracelens.report.stories import Story, given_up
 
 __all__ = [
     "BACKEND_EXCEPTION",
@@ -83,8 +84,7 @@ class BreakSite(msgspec.Struct):
     @property
     def count(self) -> int:
         """How many records there are; the announcement of a break is the same break."""
-        breaks = [seen for _, seen in self.events if not seen.record.announced]
-        return len(breaks) or len(self.events)
+        return sum(not seen.record.announced for _, seen in self.events) or len(self.events)
 
     @property
     def skipped(self) -> int:
@@ -310,7 +310,7 @@ def _placing(breaks: Table[GraphBreak]) -> _Placing:
         if context and context.qualname:
             placing.called.add(context.qualname)
         key: tuple[object, ...] = (record.file, record.line, family)
-        if record.skips_frame:
+        if record.skips_frame and not in_class_body(record):
             placing.given_up.setdefault((record.file, record.line), set()).add(family)
         forwarded = bool(record.stack) and user_code.forwards(record.stack[-1])
         if forwarded or _POLYFILLS in record.file:
@@ -322,6 +322,7 @@ def _placing(breaks: Table[GraphBreak]) -> _Placing:
         site.events.append((place, seen))
         if len(record.stack) > len(site.stack):
             site.stack = record.stack
+    leave_out_bodies(placing.sites.values())
     return placing
 
 
@@ -372,8 +373,7 @@ def effect(site: BreakSite) -> str:
     """Return what the break does to the compiled code."""
     if not site.skipped:
         return "The graph ends here, and Python runs what comes until the next one, in every call."
-    names = ", ".join(f"`{name}`" for name in site.lost)
-    what = f"the whole function {names}" if names else "the whole function"
+    what = ", ".join(dict.fromkeys(map(given_up, site.lost))) or "the whole function"
     times = "" if site.skipped == site.count else f" In {site.skipped} of {site.count} cases"
     return f"{times or ' Here'} Dynamo gave up {what}, which runs eagerly.".strip()
 

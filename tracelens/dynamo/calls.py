@@ -15,6 +15,7 @@ __all__ = [
     "Called",
     "Children",
     "CompiledClasses",
+    "add",
     "called_at",
     "calls_by_line",
     "compiled_classes",
@@ -67,8 +68,10 @@ class CompiledClasses(NamedTuple):
     lines: dict[tuple[str, str, int], set[str]]
     #: What each class calls, by its file, its function and its name.
     calls: dict[tuple[str, str, str], Children]
-    #: The modules of all depths that each frame's guards name.
-    held: dict[tuple[str, str, str], Children]
+    #: The modules of all depths that the guards of each class name.
+    inside: dict[str, Children]
+    #: The classes of what is compiled behind a break: by its file, its function and its line.
+    resumed: dict[tuple[str, str, int], set[str]]
     #: What each class calls in its functions of a name, in whichever file.
     wholes: dict[tuple[str, str], Children]
     #: The classes of modules that hold modules.
@@ -79,31 +82,41 @@ class CompiledClasses(NamedTuple):
 
 def compiled_classes(trees: Table[GuardTree]) -> CompiledClasses:
     """Return what the guards tell of the classes whose methods are compiled."""
-    found = CompiledClasses({}, {}, {}, {}, {}, set(), {})
+    found = CompiledClasses({}, {}, {}, {}, {}, {}, set(), {})
     for row in trees:
-        kind, function = _owner(row.record)
+        kind, comment = _owner(row.record)
+        function = comment.function if comment else ""
         for place in row.places:
             found.owners.setdefault(frame_of(place), (kind, function))
         if not kind:
             continue
+        if comment and comment.file and (resumed := _RESUMED.match(function)):
+            at = _path(comment), resumed[1], int(resumed[2])
+            found.resumed.setdefault(at, set()).add(kind)
         inside = dict(filter(None, map(_child, row.record.guards)))
         found.holders.update(inside[top] for name in inside if (top := holder_of(name, inside)))
+        add(found.inside.setdefault(kind, {}), inside, DEEPER)
         for place in row.places:
             found.kinds.setdefault(frame_of(place), set()).add(kind)
-            _add(found.held.setdefault(frame_of(place), {}), inside, DEEPER)
         for (path, function), (lines, children) in _of_tree(row.record).items():
-            _add(found.calls.setdefault((path, function, kind), {}), children)
-            _add(found.wholes.setdefault((kind, function), {}), children)
+            add(found.calls.setdefault((path, function, kind), {}), children)
+            add(found.wholes.setdefault((kind, function), {}), children)
             for line in lines:
                 found.lines.setdefault((path, function, line), set()).add(kind)
     return found
 
 
-def _owner(tree: GuardTree) -> tuple[str, str]:
+def _owner(tree: GuardTree) -> tuple[str, Comment | None]:
     for guard in tree.guards:
         if match := _SELF.match(guard.expression):
-            return match[1], guard.comment.function if guard.comment else ""
-    return "", ""
+            return match[1], guard.comment
+    return "", None
+
+
+def _path(comment: Comment) -> str:
+    """Return the end of a path that a comment names: torch cuts its first part off."""
+    file = comment.file.replace("\\", "/")
+    return file.partition("/")[2] or file
 
 
 def ends_of(file: str) -> Iterator[str]:
@@ -112,7 +125,8 @@ def ends_of(file: str) -> Iterator[str]:
     return ("/".join(parts[start:]) for start in range(max(0, len(parts) - DEEP), len(parts)))
 
 
-def _add(children: Children, more: Children, most: int = MOST) -> None:
+def add(children: Children, more: Children, most: int = MOST) -> None:
+    """Add the modules that are not there yet, up to a limit."""
     for child, kind in more.items():
         if len(children) >= most:
             break
@@ -139,8 +153,8 @@ def calls_by_line(trees: Table[GuardTree]) -> Called:
             whole = found.setdefault(heads[0], {})
             for other in heads[1:]:
                 first[other] = heads[0]
-                _add(whole, found.pop(other, {}))
-            _add(whole, children)
+                add(whole, found.pop(other, {}))
+            add(whole, children)
     return {at: found[_head(first, at)] for at in list(first)}
 
 
@@ -165,9 +179,7 @@ def _of_tree(tree: GuardTree) -> dict[tuple[str, str], tuple[set[int], Children]
     found: dict[tuple[str, str], tuple[set[int], Children]] = {}
     for name, (kind, comment) in known.items():
         if holder_of(name, known) is None:
-            file = comment.file.replace("\\", "/")
-            # Torch prints the last characters of a path: its first part may be cut.
-            at = file.partition("/")[2] or file, original(comment.function)
+            at = _path(comment), original(comment.function)
             lines, children = found.setdefault(at, (set(), {}))
             lines.add(comment.line)
             if resumed := _RESUMED.match(comment.function):

@@ -34,6 +34,8 @@ class Refusal(NamedTuple):
     env: str | None = None
     #: Whose it is.
     of: Literal["program", "machine", "tracer", "kernel", "library"] = "program"
+    #: Whether tracing raises it, too: what was compiled and raises it then is not the program's.
+    traced: bool = False
     #: Words that other programs print, too; they are among the others.
     shared: frozenset[tuple[str, ...]] = frozenset()
 

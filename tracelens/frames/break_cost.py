@@ -1,5 +1,6 @@
 """What a graph break costs in compile time: what follows it is compiled as a function of its own.
 
+That is a bound: without the break the same code is compiled as a part of the function before it.
 What it costs in each step, less to fuse and Python in between, no log of the compiler tells.
 """
 
@@ -72,10 +73,9 @@ def _cost(found: list[Frame], what: str) -> Cost | None:
     seconds = [frame.compile_seconds or 0.0 for frame in found]
     if not sum(seconds):
         return None
-    exact = all(frame.metrics for frame in found)
     entries = "1 entry" if len(found) == 1 else f"{len(found)} entries"
     return Cost(
         ms=sum(seconds) * 1000,
-        basis="measured" if exact else "estimated",
+        basis="upper_bound",
         of=f"{what}, {entries}",
     )

@@ -28,9 +28,11 @@ __all__ = [
     "Teller",
     "as_written",
     "backend_failed",
+    "called_apart",
     "called_in_lost",
     "failure",
     "frame",
+    "given_up",
     "graph_break",
     "last_batch",
     "layers_apart",
@@ -70,6 +72,11 @@ def called_in_lost(file: str, line: int) -> Story:
     return "called in lost", file, line
 
 
+def called_apart(file: str, line: int) -> Story:
+    """Return the story of a function that is compiled by itself since the graph breaks in it."""
+    return "apart", file, line
+
+
 def graph_break(file: str, line: int | None) -> Story:
     """The graph break at a line of the user's code, and what comes of it."""
     return "graph break", file, line
@@ -86,6 +93,12 @@ def as_written(function: str) -> str:
     """Return the function of the program that ``torch_dynamo_resume_in_forward_at_35`` is of."""
     name, _, line = function.removeprefix(RESUMED).rpartition("_at_")
     return name if function.startswith(RESUMED) and line.isdecimal() else function
+
+
+def given_up(function: str) -> str:
+    """Return how a function that runs eagerly is told: one that resumes is the rest of another."""
+    name = as_written(function)
+    return f"the whole function `{name}`" if name == function else f"the rest of `{name}`"
 
 
 def transformed(function: str, file: str) -> Story:

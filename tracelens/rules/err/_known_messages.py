@@ -11,9 +11,18 @@ from typing import Any, NamedTuple
 
 from tracelens.failures.refusals import Refusal, refusal
 from tracelens.remedies import Remedy
-from tracelens.rules.err._failure_rule import FailureData
+from tracelens.rules.err._failure_rule import FailureData, in_backward
 
-__all__ = ["KNOWN_MESSAGE", "SAID", "final", "known", "refused", "settled", "unless"]
+__all__ = [
+    "KNOWN_MESSAGE",
+    "SAID",
+    "final",
+    "known",
+    "made_by_torch",
+    "refused",
+    "settled",
+    "unless",
+]
 
 #: Causes that tell no more than where it failed.
 _OPEN = frozenset(
@@ -83,7 +92,16 @@ def known(data: FailureData) -> Refusal | None:
     """Return what the table knows of the message; None where it, or the cause, tells more."""
     if data.cause not in _OPEN or _said(data) or data.is_cut:
         return None
-    return refusal(f"{data.exception}: {data.message}")
+    found = refusal(f"{data.exception}: {data.message}")
+    return None if found and found.traced and made_by_torch(data) else found
+
+
+def made_by_torch(data: FailureData) -> bool:
+    """Tell whether an operator failed in a backward graph, which torch derived from the program.
+
+    The shapes, types and layouts that its operators get were known when it was traced.
+    """
+    return data.stage == "runtime" and in_backward(data) and not data.facts.get("own")
 
 
 def _said(data: FailureData) -> str:

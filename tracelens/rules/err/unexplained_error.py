@@ -23,7 +23,15 @@ from tracelens.rules.err._failure_rule import (
     words,
 )
 from tracelens.rules.err._known import KNOWN, TITLES, title_of
-from tracelens.rules.err._known_messages import SAID, final, known, refused, settled, unless
+from tracelens.rules.err._known_messages import (
+    SAID,
+    final,
+    known,
+    made_by_torch,
+    refused,
+    settled,
+    unless,
+)
 from tracelens.rules.err._known_recompiles import RECOMPILED, recompiled
 from tracelens.rules.err._known_uses import MISUSED
 from tracelens.words import first_line
@@ -182,12 +190,7 @@ class UnexplainedError(FailureRule):
             )
         if data.facts.get("own"):
             return "The program's own code raised it, called by compiled code."
-        if data.facts.get("alone") and data.stage == "unknown":
-            return (
-                "The message alone does not tell whether compiled code had a part in it; the"
-                " traceback above it does."
-            )
-        return ""
+        return _unseen(data)
 
     def check(  # type: ignore[override]
         self,
@@ -235,6 +238,21 @@ class UnexplainedError(FailureRule):
     def confidence(self, failure: Failure) -> Confidence:
         """That it ended the program is sure where nothing comes after it."""
         return Confidence.HIGH if failure.ended else Confidence.MEDIUM
+
+
+def _unseen(data: FailureData) -> str:
+    """Say what follows from a failure whose line is not the one that failed, or not told."""
+    if made_by_torch(data) and not known(data):
+        return (
+            "It is an operator of the backward graph, which torch made of the program: no line of"
+            " the program calls it."
+        )
+    if data.facts.get("alone") and data.stage == "unknown":
+        return (
+            "The message alone does not tell whether compiled code had a part in it; the traceback"
+            " above it does."
+        )
+    return ""
 
 
 def _before_compiling(row: Seen[Failure]) -> Seen[Failure]:

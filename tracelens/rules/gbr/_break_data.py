@@ -81,6 +81,8 @@ class BreakData(FindingData):
     stack: tuple[Line, ...] = ()
     #: How many of them lead to the compiled module.
     outside: int = 0
+    #: Functions that lead there and are compiled by themselves since the graph breaks on their way.
+    behind: tuple[Line, ...] = ()
     records: int = 1
     #: In how many of them a whole function was given up, and which.
     skipped: int = 0

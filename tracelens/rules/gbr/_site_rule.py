@@ -20,8 +20,9 @@ from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
-from tracelens.report.stories import Story, graph_break
+from tracelens.report.stories import Story, called_apart, graph_break
 from tracelens.rules import Rule
+from tracelens.rules.gbr._behind import behind_of, codes_of
 from tracelens.rules.gbr._break_data import BreakData, Code, Line, break_data
 from tracelens.rules.gbr._calls import LEAVE_CALL_OUT, LEAVE_UNCOMPILED
 from tracelens.rules.gbr._parts import COMPILE_CLASSES, COMPILE_PARTS
@@ -86,7 +87,10 @@ def _spared(data: BreakData) -> str:
 def _led(data: BreakData) -> str:
     """Say what leads there: modules by name, or the lines of the package."""
     if data.via_line is None and data.via:
-        return f" It is reached through {' or '.join(f'`{one}`' for one in data.via[:MAX_CALLS])}."
+        ends = [
+            one for one in data.via if not any(other.startswith(f"{one}.") for other in data.via)
+        ]
+        return f" It is reached through {' or '.join(f'`{one}`' for one in ends[:MAX_CALLS])}."
     if data.via_line is None:
         return _by_lines(data)
     at = user_code.short(data.via_line.file, data.via_line.line)
@@ -288,18 +292,20 @@ class SiteRule(Rule):
         look_beside(found := sites(breaks, self.families, setup=setup), breaks, trees)
         look_for_numbers(found, trees)
         look_for_floats(found, trees)
+        codes = frames.derived(codes_of)
         for site in found:
             if self.wanted(site):
-                finding = without_inner(self.about(site)) if alone else self.about(site)
+                finding = self.about(site, behind_of(site, codes))
+                finding = without_inner(finding) if alone else finding
                 if finding.severity is not Severity.NONE and (cost := cost_of_break(site, frames)):
                     finding = finding.model_copy(update={"cost": cost})
                 yield finding
 
-    def about(self, site: BreakSite) -> Finding:
+    def about(self, site: BreakSite, behind: tuple[Line, ...] = ()) -> Finding:
         """Return the finding about one line."""
         line = site.line
         what = self.what(site)
-        data = break_data(site, self.named(site))
+        data = break_data(site, self.named(site)).model_copy(update={"behind": behind})
         reason = self.harmless(site)
         return self.finding(
             *self.identity(site),
@@ -321,6 +327,7 @@ class SiteRule(Rule):
         if isinstance(data, BreakData):
             yield from (graph_break(line.file, line.line) for line in data.stack)
             yield from library(data.package)
+            yield from (called_apart(one.file, one.line) for one in data.behind)
 
     def follows(self, finding: Finding) -> Iterator[Story]:
         """Belong to what the first call sets up, or to the other breaks of the same library."""

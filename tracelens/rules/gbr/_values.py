@@ -28,6 +28,7 @@ _OBJECT = re.compile(r"UserDefinedObjectVariable\((\w{1,100})\)")
 _SPARSE = "Attempted to wrap sparse Tensor"
 _STRIDED = "Attempted to wrap strided NestedTensor"
 _NO_PROXY = "Failed to convert args/kwargs to proxy"
+_DEFINED = "Invalid call to __build_class__"
 _SCRIPT = "torch.jit.script/freeze modules unsupported"
 #: What a branch was on that is a number of the graph, and no tensor: a size that the data decides.
 _JUMPED = "attempted to jump with "
@@ -90,8 +91,14 @@ def reason_of(site: BreakSite) -> str:
     """Return the type of break in torch's words, and the class whose object cannot be made."""
     cause = site.record.cause
     told = cause.context.other if cause is not None and cause.context is not None else ""
+    if site.record.text.startswith(_DEFINED):
+        return f"{site.record.text} (a class in a function)"
     made = _MADE.match(told)
     return f"{site.record.text} (making a `{made[1]}`)" if made else site.record.text
+
+
+def _is_class(data: _Told) -> bool:
+    return data.reason.startswith(_DEFINED) and not data.package
 
 
 def is_symbol(data: _Told) -> bool:
@@ -135,7 +142,7 @@ def _by_name(data: _Told) -> str:
 
 def is_value(data: _Told) -> bool:
     """Tell whether one of these is what broke the graph."""
-    found = (_is_sparse, _is_strided, _is_object, _is_scripted, _is_script, _is_old)
+    found = (_is_sparse, _is_strided, _is_object, _is_scripted, _is_script, _is_old, _is_class)
     return any(is_it(data) for is_it in found)
 
 
@@ -195,6 +202,14 @@ VALUES = (
         applies=_is_script,
         basis="tested",
         proof="tests/advice/GBR006/plain-module.py",
+    ),
+    Remedy(
+        "class-outside",
+        "Define the class once, outside of the functions that are compiled.",
+        when="a class that a compiled function defines, in code of your own",
+        applies=_is_class,
+        basis="tested",
+        proof="tests/advice/GBR012/class-outside.py",
     ),
     Remedy(
         "unpacked",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import singledispatch
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.apart import Apart
@@ -30,6 +30,7 @@ from tracelens.report.programs import is_library
 from tracelens.report.stories import (
     RESUMED,
     Story,
+    called_apart,
     called_in_lost,
     layers_apart,
     recompiles,
@@ -277,6 +278,8 @@ def as_written(text: str) -> str:
 class RecompileRule(Rule):
     """Base of the rules about one cause of recompiles."""
 
+    #: Whether it is what a caller chooses, who is traced as well where nothing breaks the graph.
+    by_caller: ClassVar[bool] = False
     Data = RecompileData
 
     def finding(self, *identity: object, title: str, message: str, **told: Any) -> Finding:
@@ -304,6 +307,8 @@ class RecompileRule(Rule):
         if isinstance(data, RecompileData):
             yield from told_by(data)
             yield from (called_in_lost(one.file, one.line) for one in data.functions)
+            if self.by_caller:
+                yield from (called_apart(one.file, one.line) for one in data.functions)
             named = (one for one in data.functions if user_code.sets_up(one.name))
             yield from (set_up(one.name, one.file) for one in named)
             if all(_is_layer(one) for one in data.functions):

@@ -49,6 +49,7 @@ class RankMismatch(TensorRule):
     """
 
     code = "RCP014"
+    by_caller = True
     name = "rank-mismatch"
     experiment = Experiment(
         UNCHANGED,

@@ -91,6 +91,7 @@ class StringOrConstantKey(RecompileRule):
     """
 
     code = "RCP006"
+    by_caller = True
     name = "string-or-constant-key"
     severity = Severity.WARNING
     experiment = Experiment(

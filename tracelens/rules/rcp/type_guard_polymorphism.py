@@ -53,6 +53,7 @@ class TypeGuardPolymorphism(RecompileRule):
     """
 
     code = "RCP009"
+    by_caller = True
     name = "type-guard-polymorphism"
     severity = Severity.INFO
     experiment = Experiment(
