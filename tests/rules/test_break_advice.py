@@ -848,10 +848,11 @@ def test_modules_on_a_way_of_three_are_named_class_by_class(tmp_path: Path, *, k
         text = text.replace("type=<class 'oddlib.Backbone'>  # x = ", "type=<class 'oddlib.B'>  # ")
     log = tmp_path / "run.log"
     log.write_text(text)
-    first = next(f for f in analyze(str(log)).shown if f.code == "GBR002").advice[0]
-    assert (first.id == "compile-inner") == known
-    assert ("`self.model.encoder`, each" in first.text) == known
-    assert ("It is reached through `self.model.norm`." in first.text) == known
+    found = next(f for f in analyze(str(log)).shown if f.code == "GBR002")
+    assert [one.id for one in found.advice][:1] == ["compile-inner"] * known
+    told = " ".join(one.text for one in found.advice[:1])
+    assert ("`self.model.encoder`, each" in told) == known
+    assert ("It is reached through `self.model" in told) == known
 
 
 def test_the_body_of_a_class_is_not_told_as_a_function_that_was_given_up(tmp_path: Path) -> None:

@@ -60,9 +60,11 @@ def _is_own_name(data: FailureData) -> bool:
 
 
 def _renamed(data: FailureData) -> str:
+    name = data.facts.get("guard_on", "the attribute")
+    keyword = data.facts.get("keyword", "lambda")
     return (
-        f"Give `{data.facts['guard_on']}` another name: torch evaluates it to make a guard, and "
-        f"`{data.facts['keyword']}` is a keyword of Python."
+        f"Give `{name}` another name: torch evaluates it to make a guard, and `{keyword}` is a "
+        "keyword of Python."
     )
 
 
