@@ -4,6 +4,8 @@ import pytest
 
 from tests.onednn.test_rules import ARM, HEAD, ONE_THREAD, X86, findings, linear, reorder
 from tracelens.engine import select_rules
+from tracelens.onednn.reasons import Reason
+from tracelens.onednn.remedies import against
 from tracelens.report import Finding, Severity, Where
 from tracelens.rules import Rule
 from tracelens.rules.log.executions_not_recorded import ExecutionsNotRecorded
@@ -11,6 +13,7 @@ from tracelens.rules.one.activation_layout_ping_pong import ActivationLayoutPing
 from tracelens.rules.one.amx_available_not_used import AmxAvailableNotUsed
 from tracelens.rules.one.deferred_to_nobody import DeferredToNobody
 from tracelens.rules.one.disguised_reference_gemm import DisguisedReferenceGemm
+from tracelens.rules.one.fast_implementation_rejected import FastImplementationRejected
 from tracelens.rules.one.gemm_fallback_convolution import GemmFallbackConvolution
 from tracelens.rules.one.integer_weights_not_decompressed import IntegerWeightsNotDecompressed
 from tracelens.rules.one.isa_capped import IsaCapped
@@ -426,3 +429,17 @@ def test_what_edits_a_line_of_a_library_is_for_its_authors() -> None:
         found = rule.finding("x", title="", message="", where=where, advice=given)
         said = [one.text.startswith("For the authors of `filters`") for one in found.advice]
         assert any(said) is told
+
+
+@pytest.mark.parametrize(
+    ("compiled", "training", "told"),
+    [(True, False, True), (True, True, False), (False, False, False)],
+)
+def test_a_layout_is_advised_to_be_frozen_only_where_freezing_may_help(
+    *, compiled: bool, training: bool, told: bool
+) -> None:
+    data = FastImplementationRejected.Data(
+        primitive="convolution", reason="LAYOUT", is_compiled=compiled, is_training=training
+    )
+    assert ("freeze" in against(Reason.LAYOUT, data)) is told
+    assert "freeze" not in against(Reason.BIAS, data)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from tracelens.evidence import Place, Table
 from tracelens.logs.guards import GuardTree
-from tracelens.logs.recompiles import Source
+from tracelens.logs.recompiles import MAX_DIGITS, Source
 
 __all__ = [
     "Dimension",
@@ -57,7 +57,7 @@ def entry_before(place: Place, trees: Table[GuardTree]) -> list[GuardTree]:
     """Return the guards of the entry that was compiled before that one."""
     name = place.frame.partition("_")[0]
     function, _, number = name.partition("/")
-    if not number.isdecimal() or number == "0":
+    if not number.isdecimal() or number == "0" or len(number) >= MAX_DIGITS:
         return []
     wanted = *place.process, f"{function}/{int(number) - 1}"
     return trees.derived(_by_entry).get(wanted, [])[-1:]

@@ -13,12 +13,14 @@ __all__ = ["reached"]
 
 #: Where autograd calls what computes gradients.
 _ENGINE = re.compile(r"[/\\]torch[/\\]autograd[/\\](?:graph|__init__)\.py$")
+#: What AOTAutograd does around the graphs that it makes: it writes results back, and wraps them.
+_AROUND = re.compile(r"[/\\]torch[/\\]_functorch[/\\]_aot_autograd[/\\]")
 #: Where Dynamo begins to compile a function, and may let go of it.
 _CONVERTS = re.compile(r"[/\\]torch[/\\]_dynamo[/\\]convert_frame\.py$")
 
 
 def reached(episode: Episode) -> dict[str, str]:
-    """Return ``backward``, and as ``hook`` the function that the compiler called, with its place.
+    """Return ``backward``, ``around``, and as ``hook`` the function that the compiler called.
 
     A function of the program's own that the compiler calls is a pass, a lowering, the backward of
     an operator. Where Dynamo compiles below ``backward()``, it is as everywhere.
@@ -28,6 +30,8 @@ def reached(episode: Episode) -> dict[str, str]:
         engine = [n for n, frame in enumerate(frames) if _ENGINE.search(frame.place)]
         if engine and not any(_CONVERTS.search(frame.place) for frame in frames[engine[-1] :]):
             found["backward"] = "yes"
+        if _AROUND.search(frames[-1].place):
+            found["around"] = "yes"
         if called := _called(frames):
             found |= {
                 "hook": called.function,

@@ -72,8 +72,7 @@ _REMEDIES = {
     Reason.ATTRIBUTES: "keep the fused operation or the scale out of this layer",
     Reason.PRECISION: "set torch.backends.mkldnn.matmul.fp32_precision back to 'ieee'",
     Reason.DYNAMIC_SHAPE: "compile with dynamic=False, or mark the size as static",
-    Reason.LAYOUT: "make the input contiguous or channels_last, or freeze the model so that "
-    "weights are packed once",
+    Reason.LAYOUT: "make the input contiguous or channels_last",
     Reason.BIAS: "use a one-dimensional bias in the data type of the result",
     Reason.SPARSITY: "use dense weights",
     Reason.DETERMINISM: "allow nondeterministic algorithms: "

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tracelens.inductor.remedies import can_freeze
 from tracelens.onednn.data import PrimitiveData
 from tracelens.onednn.reasons import Reason, remedy
 from tracelens.remedies import Remedy
@@ -15,7 +16,7 @@ from tracelens.remedies import Remedy
 if TYPE_CHECKING:
     from tracelens.logs.onednn_verbose import Primitive
 
-__all__ = ["RefusedData", "fixed_in", "for_recurrent", "for_reference"]
+__all__ = ["RefusedData", "against", "fixed_in", "for_recurrent", "for_reference"]
 
 #: torch wheel -> its oneDNN.
 _WHEELS = {(2, 10): (3, 7), (2, 13): (3, 12), (2, 15): (3, 13)}
@@ -78,8 +79,17 @@ def _is_float16_convolution(data: Any) -> bool:
     return bool(data.primitive == "convolution" and data.source == "f16")
 
 
+def against(reason: Reason, data: Any) -> str:
+    """Return what to do about a class of refusals, as an imperative."""
+    packed = reason is Reason.LAYOUT and can_freeze(data)
+    more = ", or freeze the model so that weights are packed once" if packed else ""
+    return remedy(reason) + more
+
+
 def _of(reason: Reason) -> Remedy:
-    text = remedy(reason)
+    def text(data: Any) -> str:
+        said = against(reason, data)
+        return f"{said[0].upper()}{said[1:]}."
 
     def applies(data: Any) -> bool:
         narrow = reason is Reason.DATA_TYPE and data.source in {"bf16", "f16"}
@@ -87,7 +97,7 @@ def _of(reason: Reason) -> Remedy:
 
     return Remedy(
         id=reason.name.lower().replace("_", "-"),
-        text=f"{text[0].upper()}{text[1:]}.",
+        text=text,
         when=f"other implementations refused because of {reason.value}",
         applies=applies,
         proof="https://uxlfoundation.github.io/oneDNN/dev_guide_verbose.html",

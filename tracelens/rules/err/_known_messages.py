@@ -97,11 +97,12 @@ def known(data: FailureData) -> Refusal | None:
 
 
 def made_by_torch(data: FailureData) -> bool:
-    """Tell whether an operator failed in a backward graph, which torch derived from the program.
+    """Tell whether an operator failed in a backward graph, or around a graph: no line calls it.
 
-    The shapes, types and layouts that its operators get were known when it was traced.
+    The shapes, types and layouts that it gets were known when the program was traced.
     """
-    return data.stage == "runtime" and in_backward(data) and not data.facts.get("own")
+    derived = in_backward(data) or "around" in data.facts
+    return data.stage == "runtime" and derived and not data.facts.get("own")
 
 
 def _said(data: FailureData) -> str:

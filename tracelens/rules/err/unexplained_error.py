@@ -243,6 +243,11 @@ class UnexplainedError(FailureRule):
 def _unseen(data: FailureData) -> str:
     """Say what follows from a failure whose line is not the one that failed, or not told."""
     if made_by_torch(data) and not known(data):
+        if "around" in data.facts:
+            return (
+                "It is what AOTAutograd does around a compiled graph, such as writing results back"
+                " into the program's tensors: no line of the program calls it."
+            )
         return (
             "It is an operator of the backward graph, which torch made of the program: no line of"
             " the program calls it."

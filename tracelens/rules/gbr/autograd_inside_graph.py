@@ -71,8 +71,8 @@ class AutogradInsideGraph(SiteRule):
             "trace-autograd",
             "Or let Dynamo trace it, and return `loss.detach()`: no tensor that a backward pass "
             "went through may leave the function.",
-            when="`backward()`",
-            applies=lambda data: data.name == BACKWARD,
+            when="`backward()`, and no compiled code behind it",
+            applies=lambda data: data.name == BACKWARD and not data.behind,
             setting="torch._dynamo.config.trace_autograd_ops = True",
             since="2.11",
             basis="tested",

@@ -19,6 +19,7 @@ from tracelens.onednn.data import PrimitiveData
 from tracelens.onednn.implementations import COMPUTE, Grade, grade
 from tracelens.onednn.reasons import Reason, actionable, remedy, why
 from tracelens.onednn.refusals import Refusal, Refusals
+from tracelens.onednn.remedies import against
 from tracelens.onednn.runs import instruction_set, is_unrolled
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
@@ -35,6 +36,10 @@ MAX_SHAPES = 50
 #: Refusals, without anything that was made or ran, that are a quotation and no log.
 FEW_LINES = 5
 _USUAL = frozenset({Reason.DATA_TYPE, Reason.INSTRUCTIONS, Reason.ATTRIBUTES})
+
+
+def _text(reason: Reason) -> Callable[[Any], str]:
+    return lambda data: f"If its time matters, {against(reason, data)}."
 
 
 def _because_of(reason: Reason) -> Callable[[Any], bool]:
@@ -95,7 +100,7 @@ class FastImplementationRejected(Rule):
         *(
             Remedy(
                 id=reason.name.lower().replace("_", "-"),
-                text=f"If its time matters, {remedy(reason)}.",
+                text=_text(reason),
                 when=f"refused because of {reason.value}",
                 applies=_because_of(reason),
                 proof="https://uxlfoundation.github.io/oneDNN/dev_guide_verbose.html",

@@ -15,13 +15,14 @@ import msgspec
 from tracelens.dynamo import user_code
 from tracelens.dynamo.recompile_causes import Cause, cause_of
 from tracelens.dynamo.recompile_history import History, Step, histories, is_channels
-from tracelens.dynamo.recompile_variants import is_special
+from tracelens.dynamo.recompile_variants import SPECIAL, is_special
 from tracelens.evidence import Table
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import (
     Check,
     GuardFailure,
     LengthCheck,
+    RangeCheck,
     Recompile,
     TensorMismatch,
     TypeCheck,
@@ -137,11 +138,26 @@ def owner(step: Step) -> Cause:
         return cause._replace(code="RCP018")
     if cause.code == "RCP002" and is_special(step.check):
         return cause._replace(code="RCP016")
+    if cause.code == "RCP023" and _is_below(step):
+        return cause._replace(code="RCP016")
     if cause.code == "RCP030" and not _forwards(step):
         return cause._replace(code="RCP008")
     if cause.code == "RCP009" and _is_first(step.check) and _forwards(step):
         return cause._replace(code="RCP030")
     return cause
+
+
+def _is_below(step: Step) -> bool:
+    """Whether a size left a range whose lower end is 2, below it: an older entry tells the size."""
+    check = step.check
+    if not isinstance(check, RangeCheck) or check.low != 2 or check.dimension is None:
+        return False
+    return any(
+        isinstance(one.check, TensorMismatch)
+        and (str(one.check.source), one.check.index) == check.dimension
+        and one.check.actual in SPECIAL
+        for one in step.seen.record.failures
+    )
 
 
 def _forwards(step: Step) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import singledispatch
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, ClassVar
 
 from tracelens.dynamo import user_code
@@ -335,8 +335,10 @@ def is_global(data: RecompileData) -> bool:
 
 
 def told_by(data: RecompileData) -> Iterator[Story]:
-    """Return the graph breaks but for which the functions would not be compiled by themselves."""
-    if data.held == KEPT:
-        return
-    for one in data.functions:
-        yield from resumed(one.name, one.file)
+    """Return the graph breaks but for which the functions would not be compiled by themselves.
+
+    What is compiled again in front of a break as well, as the whole function is, follows from none.
+    """
+    stories = [list(resumed(one.name, one.file)) for one in data.functions]
+    if data.held != KEPT and all(stories):
+        yield from chain.from_iterable(stories)

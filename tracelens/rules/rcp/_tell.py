@@ -13,7 +13,7 @@ from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import Source
 from tracelens.report import Confidence, Finding, Severity
-from tracelens.report.stories import resumed
+from tracelens.report.stories import as_written, resumed
 from tracelens.rules import Rule
 from tracelens.rules.rcp._changes import Group, about
 from tracelens.rules.rcp._data import KEPT, Function, LostCaller, RecompileData, guards_of
@@ -161,10 +161,15 @@ def series_data(code: str, group: list[Series], line: str, *, held: str = "") ->
     )
 
 
+def _called(function: str) -> str:
+    name = as_written(function)
+    return f"`{name}`" if name == function else f"the rest of `{name}`"
+
+
 def _spread(group: Group) -> str:
     others = group.functions[1:]
     if not others:
         return ""
-    names = ", ".join(f"`{name}`" for name in others[:MAX_FUNCTIONS])
+    names = ", ".join(map(_called, others[:MAX_FUNCTIONS]))
     more = and_more(len(others), MAX_FUNCTIONS)
     return f" The same change recompiled {names}{more}."

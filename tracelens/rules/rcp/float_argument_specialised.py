@@ -83,13 +83,15 @@ class FloatArgumentSpecialised(RecompileRule):
             "multiply",
             "Compute with the float instead of handing it to the operation as a number (alpha=, "
             "p=, eps=): a factor or a summand becomes a symbol.",
-            when="an operation takes it as a number, and it is in no list or dictionary",
-            applies=lambda data: data.held == NUMBER and "[" not in data.source,
+            when="an operation of your own code takes it as a number, and it is in no list or "
+            "dictionary",
+            applies=lambda data: (
+                data.held == NUMBER and "[" not in data.source and not data.package
+            ),
             code=lambda data: f"p - {data.source} * g" if data.is_variable else None,
             since="2.6",
             basis="tested",
             proof="tests/advice/RCP005/multiply.py",
-            edits=True,
         ),
         Remedy(
             "leave-out",

@@ -19,6 +19,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.report.programs import is_library
 from tracelens.rules.rcp._branched import branched, branches
+from tracelens.rules.rcp._changes import owner
 from tracelens.rules.rcp._data import (
     Function,
     Guard,
@@ -115,8 +116,9 @@ class ShapeRelationGuard(RecompileRule):
             lambda data: (
                 f"Pad {padded(multiples(data.guards))} in every call"
                 + (", other sizes that the line asks about too" if asks_more(data) else "")
-                + ", and cut the result: the remainder is then 0, and one side of the branch is "
-                "compiled."
+                + ", on the side and with the value that leave the results as they are, and cut "
+                "what gets longer: the remainder is then 0, and one side of the branch is "
+                "compiled. Compare the results once."
             ),
             when="a condition on the remainder of a size",
             applies=is_multiple,
@@ -212,7 +214,7 @@ class ShapeRelationGuard(RecompileRule):
         groups: dict[tuple[object, ...], list[tuple[History, Step]]] = {}
         for history in histories(recompiles):
             for step in history.steps:
-                if not is_condition(step.check) or is_special(step.check):
+                if not is_condition(step.check) or owner(step).code == "RCP016":
                     continue
                 code = _line(step.failure) or guards_of([step.check])[0].name or str(step.check)
                 groups.setdefault((*history.definition, code), []).append((history, step))

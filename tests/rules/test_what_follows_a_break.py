@@ -1,0 +1,38 @@
+"""What is compiled behind a graph break follows from it, and nothing in front of it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from tracelens.report.stories import graph_break
+from tracelens.rules.gbr.autograd_inside_graph import BACKWARD, AutogradInsideGraph
+from tracelens.rules.rcp._data import Function, RecompileData, told_by
+
+FILE = "/home/ana/proj/model.py"
+WHOLE = Function(name="forward", file=FILE, line=7)
+REST = Function(name="torch_dynamo_resume_in_forward_at_9", file=FILE, line=9)
+OTHER = Function(name="torch_dynamo_resume_in_forward_at_12", file=FILE, line=12)
+
+
+@pytest.mark.parametrize(
+    ("functions", "lines"),
+    [((REST,), [9]), ((REST, OTHER), [9, 12]), ((WHOLE, REST), []), ((WHOLE,), [])],
+)
+def test_recompiles_follow_from_a_break_where_all_functions_are_behind_one(
+    functions: tuple[Function, ...], lines: list[int]
+) -> None:
+    data = RecompileData(
+        cause="RCP017", function=functions[0].name, file=FILE, line=7, functions=functions
+    )
+    assert list(told_by(data)) == [graph_break(FILE, line) for line in lines]
+
+
+@pytest.mark.parametrize(("behind", "told"), [((), True), (("step",), False)])
+def test_a_backward_pass_is_traced_where_nothing_is_compiled_behind_it(
+    behind: tuple[str, ...], *, told: bool
+) -> None:
+    """An optimizer that is compiled along with it may get the gradients of other parameters."""
+    (traced,) = [one for one in AutogradInsideGraph.remedies if one.id == "trace-autograd"]
+    assert traced.applies(SimpleNamespace(name=BACKWARD, behind=behind)) is told
