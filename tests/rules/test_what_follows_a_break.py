@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from tracelens import analyze
 from tracelens.report.stories import graph_break
 from tracelens.rules.gbr.autograd_inside_graph import BACKWARD, AutogradInsideGraph
 from tracelens.rules.rcp._data import Function, RecompileData, told_by
@@ -36,3 +38,33 @@ def test_a_backward_pass_is_traced_where_nothing_is_compiled_behind_it(
     """An optimizer that is compiled along with it may get the gradients of other parameters."""
     (traced,) = [one for one in AutogradInsideGraph.remedies if one.id == "trace-autograd"]
     assert traced.applies(SimpleNamespace(name=BACKWARD, behind=behind)) is told
+
+
+REASON = """Attempted to wrap RNN, GRU, or LSTM
+  Explanation: Dynamo does not support RNN, GRU, or LSTM.
+  Hint: Set torch._dynamo.config.allow_rnn=True to enable experimental support.
+
+  Developer debug context: UnspecializedNNModuleVariable
+
+User code traceback:
+  File "/home/ana/proj/model.py", line 30, in forward
+    y, _ = self.lstm(x)
+"""
+SKIPS = (
+    "Encountered graph break that we cannot resume from. Compiling up to the previous resumable "
+    "state, then skipping the rest of the function. Graph break encountered:\n\n"
+)
+
+
+@pytest.mark.parametrize("skips", [True, False])
+def test_a_break_that_nothing_is_compiled_behind_says_so(skips: bool, tmp_path: Path) -> None:
+    prefix = (
+        "V1126 10:00:00.000000 7 torch/_dynamo/symbolic_convert.py:5124] [0/0] [__graph_breaks] "
+    )
+    text = "Graph break in user code at /home/ana/proj/model.py:30\nGraph Break Reason: "
+    text += (SKIPS if skips else "") + REASON
+    log = tmp_path / "run.log"
+    log.write_text("".join(f"{prefix}{line}\n" for line in text.splitlines()))
+    (found,) = [one for one in analyze(log).findings if one.code == "GBR019"]
+    assert ("cannot resume behind it" in found.message) is skips
+    assert ("until the next one" in found.message) is not skips

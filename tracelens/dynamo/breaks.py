@@ -46,6 +46,8 @@ WRAPPED = 4
 _OPTIMIZER = "torch/optim/optimizer.py"
 
 
+#: How a record begins of a break behind which nothing of the function is compiled.
+_UNRESUMED = "then skipping the rest of the function"
 #: What torch 2.11 and later print before the reason.
 _WRAPPER = "Encountered graph break when attempting to trace"
 
@@ -372,7 +374,10 @@ def once(site: BreakSite) -> str:
 def effect(site: BreakSite) -> str:
     """Return what the break does to the compiled code."""
     if not site.skipped:
-        return "The graph ends here, and Python runs what comes until the next one, in every call."
+        is_last = all(_UNRESUMED in seen.record.wrapper for _, seen in site.events)
+        rest = "the rest of the compiled function, as Dynamo cannot resume behind it"
+        what = rest if is_last else "what comes until the next one"
+        return f"The graph ends here, and Python runs {what}, in every call."
     what = ", ".join(dict.fromkeys(map(given_up, site.lost))) or "the whole function"
     times = "" if site.skipped == site.count else f" In {site.skipped} of {site.count} cases"
     return f"{times or ' Here'} Dynamo gave up {what}, which runs eagerly.".strip()

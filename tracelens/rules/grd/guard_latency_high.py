@@ -95,7 +95,7 @@ class GuardLatencyHigh(Rule):
         Remedy(
             "skip-guard-eval",
             "After a warm-up with all inputs that will come, check only what tells entries "
-            "apart. Unsafe in the same way.",
+            "apart. Unsafe: a change that is not looked at gives wrong results without a word.",
             code="torch.compiler.set_stance(skip_guard_eval_unsafe=True)",
             since="2.6",
             proof="https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.reducing_guard_overhead.html",
