@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from tracelens import analyze
 from tracelens.report.stories import graph_break
-from tracelens.rules.gbr.autograd_inside_graph import BACKWARD, AutogradInsideGraph
 from tracelens.rules.rcp._data import Function, RecompileData, told_by
 
 FILE = "/home/ana/proj/model.py"
@@ -31,13 +29,31 @@ def test_recompiles_follow_from_a_break_where_all_functions_are_behind_one(
     assert list(told_by(data)) == [graph_break(FILE, line) for line in lines]
 
 
-@pytest.mark.parametrize(("behind", "told"), [((), True), (("step",), False)])
-def test_a_backward_pass_is_traced_where_nothing_is_compiled_behind_it(
-    behind: tuple[str, ...], *, told: bool
+GUARDS = """\
++- RootGuardManager
+| +- GuardManager: source=G['opt'], accessed_by=DictGetItemGuardAccessor('opt')
+| | +- TYPE_MATCH: ___check_type_id(G['opt'].param_groups, 7), type=<class 'list'>  # for group in self.param_groups:  # {file}:100 in step
+"""  # noqa: E501 -- a line of a log
+
+
+@pytest.mark.parametrize(
+    ("file", "told"), [("optim/sgd.py", True), ("torch_optimizer/radam.py", False)]
+)
+def test_a_backward_pass_is_traced_along_with_torchs_own_optimizers(
+    file: str, told: bool, tmp_path: Path
 ) -> None:
-    """An optimizer that is compiled along with it may get the gradients of other parameters."""
-    (traced,) = [one for one in AutogradInsideGraph.remedies if one.id == "trace-autograd"]
-    assert traced.applies(SimpleNamespace(name=BACKWARD, behind=behind)) is told
+    """With another one compiled behind it, gradients were assigned to other parameters."""
+    folder = next((Path(__file__).parents[2] / "fixtures" / "rules").glob("GBR010-*"))
+    prefix = "V1126 10:00:09.000000 7 torch/_dynamo/guards.py:4483] [2/0] [__guards] "
+    tree = "\nTREE_GUARD_MANAGER:\n" + GUARDS.format(file=file)
+    log = tmp_path / "run.log"
+    log.write_text(
+        (folder / "fires-backward-2.13.log").read_text()
+        + "\n"
+        + "".join(f"{prefix}{line}\n" for line in tree.split("\n"))
+    )
+    (found,) = [one for one in analyze(log).findings if one.code == "GBR010"]
+    assert ("trace-autograd" in [one.id for one in found.advice]) is told
 
 
 REASON = """Attempted to wrap RNN, GRU, or LSTM

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -53,6 +53,7 @@ def look_beside(
     called, below = trees.derived(calls_by_line), breaks.derived(_below)
     compiled = trees.derived(compiled_classes)
     lines, torn = breaks.derived(cuts), breaks.derived(_torn)
+    whole = _wholes(compiled, torn)
     merged = {id(site): _merged(site, compiled) for site in own}
     broken = {*below, *(name for one in merged.values() if one for name in one.led)}
     paths = breaks.derived(_broken_paths) | {
@@ -75,7 +76,7 @@ def look_beside(
         top = site.top
         is_gain = top is not None and lines[top.file, top.function] >= CUTS_FOR_PART * len(parts)
         if site.skipped and not parts:
-            site.classes = _classes(site, compiled, torn)
+            site.classes = _classes(site, torn, whole, compiled)
         site.parts, site.alone = (parts, False) if is_gain or not parts else ((), True)
     for site in led:
         name, frame = site.via[0]
@@ -224,6 +225,7 @@ def _of_top(site: BreakSite, compiled: CompiledClasses) -> Children:
 
 #: The compiled functions in which the graph breaks at a line, by its file and number.
 Torn = dict[tuple[str, int], list[tuple[str, str, str]]]
+Process = tuple[str, str]
 
 
 def _torn(breaks: Table[GraphBreak]) -> Torn:
@@ -235,26 +237,44 @@ def _torn(breaks: Table[GraphBreak]) -> Torn:
     return found
 
 
-def _classes(site: BreakSite, compiled: CompiledClasses, torn: Torn) -> tuple[str, ...]:
+def _classes(
+    site: BreakSite, torn: Torn, whole: Mapping[Process, _Whole], compiled: CompiledClasses
+) -> tuple[str, ...]:
     """Return the classes that a lost ``forward`` calls, where each is compiled without a break.
 
     Nothing where a function would not be compiled any more that has a graph of its own now.
     """
     here = torn[site.line.file, site.line.line]
     own = next((compiled.owners[frame][0] for frame in here if frame in compiled.owners), "")
+    found = whole.get(here[0][:-1])
+    if not own or found is None or own in found.kept or found.unfit - {own}:
+        return ()
+    return tuple(dict.fromkeys(kind.rpartition(".")[2] for kind in found.fit if kind != own))
+
+
+class _Whole(NamedTuple):
+    """What a process compiles, by the classes whose methods the functions are."""
+
+    #: With a function that is compiled as the program has it, without a break.
+    kept: set[str]
+    #: With one that cannot be compiled in place of its caller: no ``forward``, or with a break.
+    unfit: set[str]
+    #: All, in the order of the log.
+    fit: dict[str, None]
+
+
+def _wholes(compiled: CompiledClasses, torn: Torn) -> dict[Process, _Whole]:
+    """Return what each process compiles: looked through once, however many breaks there are."""
     broken = {frame for frames in torn.values() for frame in frames}
-    found: dict[str, None] = {}
+    found: dict[Process, _Whole] = {}
     for frame, (kind, function) in compiled.owners.items():
-        if frame[:-1] != here[0][:-1]:
-            continue
-        if kind == own:
-            if frame not in broken and original(function) == function:
-                return ()
-        elif not kind or is_small(kind) or frame in broken or function != "forward":
-            return ()
-        else:
-            found[kind.rpartition(".")[2]] = None
-    return tuple(found) if own else ()
+        whole = found.setdefault(frame[:-1], _Whole(set(), set(), {}))
+        whole.fit[kind] = None
+        if frame not in broken and original(function) == function:
+            whole.kept.add(kind)
+        if not kind or is_small(kind) or frame in broken or function != "forward":
+            whole.unfit.add(kind)
+    return found
 
 
 def _below(breaks: Table[GraphBreak]) -> dict[str, set[tuple[str, str]]]:

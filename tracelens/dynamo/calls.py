@@ -15,7 +15,6 @@ __all__ = [
     "Called",
     "Children",
     "CompiledClasses",
-    "add",
     "called_at",
     "calls_by_line",
     "compiled_classes",
@@ -95,12 +94,12 @@ def compiled_classes(trees: Table[GuardTree]) -> CompiledClasses:
             found.resumed.setdefault(at, set()).add(kind)
         inside = dict(filter(None, map(_child, row.record.guards)))
         found.holders.update(inside[top] for name in inside if (top := holder_of(name, inside)))
-        add(found.inside.setdefault(kind, {}), inside, DEEPER)
+        _add(found.inside.setdefault(kind, {}), inside, DEEPER)
         for place in row.places:
             found.kinds.setdefault(frame_of(place), set()).add(kind)
         for (path, function), (lines, children) in _of_tree(row.record).items():
-            add(found.calls.setdefault((path, function, kind), {}), children)
-            add(found.wholes.setdefault((kind, function), {}), children)
+            _add(found.calls.setdefault((path, function, kind), {}), children)
+            _add(found.wholes.setdefault((kind, function), {}), children)
             for line in lines:
                 found.lines.setdefault((path, function, line), set()).add(kind)
     return found
@@ -125,8 +124,7 @@ def ends_of(file: str) -> Iterator[str]:
     return ("/".join(parts[start:]) for start in range(max(0, len(parts) - DEEP), len(parts)))
 
 
-def add(children: Children, more: Children, most: int = MOST) -> None:
-    """Add the modules that are not there yet, up to a limit."""
+def _add(children: Children, more: Children, most: int = MOST) -> None:
     for child, kind in more.items():
         if len(children) >= most:
             break
@@ -153,8 +151,8 @@ def calls_by_line(trees: Table[GuardTree]) -> Called:
             whole = found.setdefault(heads[0], {})
             for other in heads[1:]:
                 first[other] = heads[0]
-                add(whole, found.pop(other, {}))
-            add(whole, children)
+                _add(whole, found.pop(other, {}))
+            _add(whole, children)
     return {at: found[_head(first, at)] for at in list(first)}
 
 

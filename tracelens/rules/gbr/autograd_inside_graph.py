@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from tracelens.dynamo.breaks import BreakSite
+from tracelens.dynamo.setup_breaks import SetupBreak
+from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.frames import Frame
+from tracelens.logs.graph_breaks import GraphBreak
+from tracelens.logs.guards import GuardTree
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story
@@ -19,6 +25,8 @@ __all__ = ["AutogradInsideGraph"]
 #: The calls, as they are named.
 BACKWARD = "backward()"
 GRAD = "torch.autograd.grad()"
+#: Optimizers of torch, as comments of guards name their files.
+_OF_TORCH = re.compile(r"(?:^|/)optim/\w+\.py$")
 
 
 class AutogradInsideGraph(SiteRule):
@@ -71,8 +79,8 @@ class AutogradInsideGraph(SiteRule):
             "trace-autograd",
             "Or let Dynamo trace it, and return `loss.detach()`: no tensor that a backward pass "
             "went through may leave the function.",
-            when="`backward()`, and no compiled code behind it",
-            applies=lambda data: data.name == BACKWARD and not data.behind,
+            when="`backward()`, and no optimizer but torch's own is compiled",
+            applies=lambda data: data.name == BACKWARD,
             setting="torch._dynamo.config.trace_autograd_ops = True",
             since="2.11",
             basis="tested",
@@ -102,6 +110,19 @@ class AutogradInsideGraph(SiteRule):
         *LIBRARY,
     )
 
+    def check(
+        self,
+        breaks: Table[GraphBreak],
+        *,
+        setup: Table[SetupBreak],
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+    ) -> Iterator[Finding]:
+        """Yield one finding per line of the program."""
+        is_foreign = trees.derived(_compiles_foreign_step)
+        for finding in super().check(breaks, setup=setup, frames=frames, trees=trees):
+            yield _not_traced(finding) if is_foreign else finding
+
     def what(self, site: BreakSite) -> str:
         """Name the call."""
         return f"`{self.named(site)}` breaks the graph"
@@ -125,6 +146,26 @@ class AutogradInsideGraph(SiteRule):
         if "autograd.grad" in text:
             return GRAD
         return "requires_grad_()" if "requires_grad_" in text else BACKWARD
+
+
+def _compiles_foreign_step(trees: Table[GuardTree]) -> bool:
+    """Tell whether the step of an optimizer that is none of torch's is compiled.
+
+    Traced along with ``backward()`` it may raise: the gradients of other parameters are assigned.
+    """
+    return any(
+        guard.comment is not None
+        and guard.comment.function == "step"
+        and "param_groups" in guard.expression
+        and not _OF_TORCH.search(guard.comment.file)
+        for row in trees
+        for guard in row.record.guards
+    )
+
+
+def _not_traced(finding: Finding) -> Finding:
+    advice = tuple(one for one in finding.advice if one.id != "trace-autograd")
+    return finding.model_copy(update={"advice": advice})
 
 
 def _by_setting(finding: Finding) -> Iterable[Story]:
