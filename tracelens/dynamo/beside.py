@@ -247,7 +247,7 @@ def _classes(
     here = torn[site.line.file, site.line.line]
     own = next((compiled.owners[frame][0] for frame in here if frame in compiled.owners), "")
     found = whole.get(here[0][:-1])
-    if not own or found is None or own in found.kept or found.unfit - {own}:
+    if not own or found is None or own in found.kept or not found.unfit <= {own}:
         return ()
     return tuple(dict.fromkeys(kind.rpartition(".")[2] for kind in found.fit if kind != own))
 
