@@ -16,6 +16,7 @@ from pydantic import BeforeValidator
 
 from tracelens.logs import CountedLog, Record
 from tracelens.logs._alike import Alike
+from tracelens.logs._text import Flag
 from tracelens.logs._trace_events import described
 from tracelens.logs._trace_header import TraceHeader
 
@@ -138,7 +139,7 @@ class Operator(TraceEvent):
 class BackwardNode(TraceEvent):
     """A node of the autograd graph, or its evaluation, which contains it."""
 
-    evaluated: Annotated[bool, BeforeValidator(bool)] = False
+    evaluated: Flag = False
     node: str
 
     def __str__(self) -> str:
@@ -189,7 +190,7 @@ class CompilePhase(TraceEvent):
     """A phase of a compilation, or (with values, and without length) the note on whose it was."""
 
     phase: str
-    timed: Annotated[bool, BeforeValidator(bool)] = False
+    timed: Flag = False
     values: tuple[PhaseValue, ...] = ()
 
     def __str__(self) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator
 
 from tracelens.logs import Log, Record
+from tracelens.logs._text import Stripped
 
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
@@ -52,7 +53,7 @@ class CpuFlags(Record):
 class CpuModel(Record):
     """The processor's name."""
 
-    model: Annotated[str, BeforeValidator(str.strip)]
+    model: Stripped
 
 
 class CpuCount(Record):

@@ -6,14 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Annotated
-
-from pydantic import BeforeValidator
 
 from tracelens.grammars import Unreadable
 from tracelens.logs import Log, Record
 from tracelens.logs._kinds import kind
 from tracelens.logs._payloads import moved
+from tracelens.logs._text import Flag
 from tracelens.logs.counters import REASON
 from tracelens.logs.explain import broken
 
@@ -179,10 +177,6 @@ def _stay(at: int, line: int) -> int:
     """Return ``at`` for every line of a record that is in one line of the report."""
     del line
     return at
-
-
-#: Only that it is there matters: dumps are long.
-Flag = Annotated[bool, BeforeValidator(bool)]
 
 
 class ForeignLine(Record):

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, ConfigDict, model_validator
 
 from tracelens.logs import HeadedLog, Record
 from tracelens.logs._stack import StackFrame
+from tracelens.logs._text import Flag
 
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
@@ -40,8 +41,6 @@ NAMED = {
     "numpy": "skipped",
     "skipped_name": "skipped",
 }
-#: Text that stands where it says yes.
-Flag = Annotated[bool, BeforeValidator(bool)]
 #: ``ConstantVariable(str: 'next_id')`` or ``next_id``.
 AttributeName = Annotated[
     str,

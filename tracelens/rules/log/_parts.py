@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens.evidence import Seen, Table
 from tracelens.report import Advice, EvidenceLine
-from tracelens.rules.log import _profiles, _references
 from tracelens.words import and_more, few, length
 
 if TYPE_CHECKING:
@@ -175,8 +174,8 @@ def of(
         yield _choices(list(rows))
     few_runs = 0 < execs.count <= FEW_LINES and not len(versions)
     timed = any(row.ms for row in execs)  # of these ONE019 tells
-    if few_runs and not timed and not _references.has_own_finding(execs):
-        yield _lines(list(execs))
+    if few_runs and not timed:
+        yield from _lines(list(execs))
 
 
 def of_tables(averages: Table[KeyAverages]) -> Iterator[Part]:
@@ -184,6 +183,8 @@ def of_tables(averages: Table[KeyAverages]) -> Iterator[Part]:
     held = [row for row in averages if row.record.rows and not row.record.header]
     if not held:
         return
+    from tracelens.rules.log import _profiles  # noqa: PLC0415 -- of few logs
+
     rows = [one for seen in held for one in seen.record.averages()]
     yield Part(
         "rows of the profiler's table",
@@ -362,7 +363,11 @@ def _searched(rows: list[Seen[LooseChoices]]) -> Part:
     )
 
 
-def _lines(rows: list[Seen[PrimitiveExec]]) -> Part:
+def _lines(rows: list[Seen[PrimitiveExec]]) -> Iterator[Part]:
+    from tracelens.rules.log import _references  # noqa: PLC0415 -- of few logs
+
+    if _references.has_own_finding(rows):
+        return
     shown = dict.fromkeys(_references.named(row.record) for row in rows)
     means = f"They show {', '.join(shown)}{_references.told(row.record for row in rows)}."
     if 2 * sum(row.record.primitive == "reorder" for row in rows) > len(rows):
@@ -377,7 +382,7 @@ def _lines(rows: list[Seen[PrimitiveExec]]) -> Part:
             "a matmul primitive, so that its implementation and its packed weights are not told."
         )
     what, names = "single lines of oneDNN", list(shown)
-    return Part(
+    yield Part(
         what,
         means,
         "What share of a step that is, and what oneDNN refused before, is not in them.",

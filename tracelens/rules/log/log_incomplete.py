@@ -11,7 +11,7 @@ from tracelens.logs.recording import LeftOut
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
-from tracelens.rules.log import _others, _parts, _rests
+from tracelens.rules.log import _parts
 from tracelens.words import plural, size
 
 if TYPE_CHECKING:
@@ -154,6 +154,7 @@ class LogIncomplete(Rule):
         yield from self._unread(not_read)
         # Reasons below the message of an error that ERR000 tells.
         told = {"recompiles"} if any(row.record.cause == _RAISED for row in raised) else set()
+        of_others = tuned or steps or done or nodes or foreign
         for part in (
             *_parts.of(
                 fragments,
@@ -166,14 +167,11 @@ class LogIncomplete(Rule):
                 nameless=[row.record for row in again if row.record.function == "?"],
                 told=told,
             ),
-            *_rests.of(fragments, notes, errors, evidence.kinds),
+            *(_rests(fragments, notes, errors, evidence) if fragments or notes or errors else ()),
             *_parts.of_tables(averages),
             *_parts.of_nsys(reports, profiles),
             *_parts.heads(tuning, again, refused, evidence.kinds),
-            *_others.triton(tuned),
-            *_others.helion(steps, done),
-            *_others.openvino(nodes),
-            *_others.foreign(foreign, evidence.kinds),
+            *(_others(tuned, steps, done, nodes, foreign, evidence=evidence) if of_others else ()),
         ):
             rest = "" if part.whole else ", without the log around it"
             yield self._told(part, f"{part.title or part.what}{rest}")
@@ -252,3 +250,33 @@ class LogIncomplete(Rule):
                 advice=self.advise(self.Data(how="shortened")),
                 data=self.Data(how="shortened", lines=record.lines),
             )
+
+
+# Few logs hold any of it, and what tells of it knows many words: it is imported for those.
+
+
+def _rests(
+    fragments: Table[Fragment], notes: Table[TorchNote], errors: Table[LogError], evidence: Evidence
+) -> Iterator[_parts.Part]:
+    """Yield what is left of torch's messages."""
+    from tracelens.rules.log import _rests  # noqa: PLC0415
+
+    yield from _rests.of(fragments, notes, errors, evidence.kinds)
+
+
+def _others(
+    tuned: Table[KernelTuned],
+    steps: Table[SearchStep],
+    done: Table[SearchDone],
+    nodes: Table[NodeExec],
+    foreign: Table[ForeignLine],
+    *,
+    evidence: Evidence,
+) -> Iterator[_parts.Part]:
+    """Yield what other tools wrote."""
+    from tracelens.rules.log import _others  # noqa: PLC0415
+
+    yield from _others.triton(tuned)
+    yield from _others.helion(steps, done)
+    yield from _others.openvino(nodes)
+    yield from _others.foreign(foreign, evidence.kinds)
