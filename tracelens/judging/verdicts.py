@@ -76,16 +76,16 @@ class Judge:
         return self._believed(facts, _quiet(facts))
 
     def _without_rows(self, known: Rule | RuleFacts) -> Verdict | None:
-        """Return the verdict of a rule of ours none of whose required tables has a row.
+        """Return the verdict of a rule of ours that says nothing whatever else is there.
 
-        It says nothing whatever else is there, so that neither it nor what it may look at besides
-        is imported.
+        None of its required tables has a row, or nothing moves it: neither it nor what it may look
+        at besides is imported.
         """
         if not isinstance(known, RuleFacts) or known.distribution or known.everything:
             return None
         required = [table for table in known.tables if table.required]
         if not required or any(map(len, self._held.tables(required).values())):
-            return None
+            return None if self._held.moves(known) else self._believed(known, _quiet(known))
         if lacking := [table for table in required if table.switches]:
             return self._lacking(known, lacking)
         return self._believed(known, _quiet(known))

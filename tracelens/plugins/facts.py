@@ -159,6 +159,8 @@ class RuleFacts(msgspec.Struct, frozen=True):
     whole: tuple[str, ...]
     #: The pack that it is in; empty for what is built in.
     distribution: str = ""
+    #: Parameter, field (empty for any row), and values, as in ``Rule.moved_by``.
+    moved_by: tuple[tuple[str, str, frozenset[str]], ...] = ()
 
     @classmethod
     def read(cls, rule: Rule, distribution: str = "") -> RuleFacts:
@@ -174,6 +176,10 @@ class RuleFacts(msgspec.Struct, frozen=True):
             everything=not wanted or bool(whole),
             whole=whole,
             distribution=distribution,
+            moved_by=tuple(
+                (*one.partition(".")[::2], frozenset(values))
+                for one, values in rule.moved_by.items()
+            ),
         )
 
     @staticmethod

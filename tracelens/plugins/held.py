@@ -9,7 +9,7 @@ from tracelens.evidence import Evidence
 from tracelens.evidence.tables import Table
 from tracelens.logs import Record
 from tracelens.plugins import manifest
-from tracelens.plugins.facts import TableFacts, find, name_of
+from tracelens.plugins.facts import RuleFacts, TableFacts, find, name_of
 
 __all__ = ["Held"]
 
@@ -21,6 +21,7 @@ class Held:
         self._evidence = evidence
         self._types = frozenset(map(name_of, evidence.types()))
         self._joined: dict[str, bool] = {}
+        self._values: dict[tuple[str, str], frozenset[str]] = {}
         self._known = manifest.current().joins
         evidence.subscribed = self._subscribed
 
@@ -47,6 +48,26 @@ class Held:
     def may_fill(self, table: TableFacts) -> bool:
         """Tell whether something that rows of ``table`` come from is there."""
         return not self._types.isdisjoint(table.types) or any(map(self._has, table.joins))
+
+    def moves(self, rule: RuleFacts) -> bool:
+        """Tell whether something is there without which the rule has nothing to say."""
+        if not rule.moved_by:
+            return True
+        tables = {table.parameter: table for table in rule.tables}
+        return any(
+            not values.isdisjoint(self._held_in(tables[parameter], field))
+            if field
+            else any(map(len, self.tables([tables[parameter]]).values()))
+            for parameter, field, values in rule.moved_by
+        )
+
+    def _held_in(self, table: TableFacts, field: str) -> frozenset[str]:
+        """Return the values of a field of the rows of a table."""
+        if (held := self._values.get((table.of, field))) is None:
+            rows = self.tables([table])[table.parameter]
+            held = frozenset(getattr(row.record, field) for row in rows)
+            self._values[table.of, field] = held
+        return held
 
     def _has(self, name: str) -> bool:
         if name not in self._joined:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Literal
 
 from tracelens.dynamo import user_code
@@ -60,6 +60,11 @@ class Rule:
     #: How a live run tests a finding; None where it cannot, and then ``unconfirmable`` says why.
     experiment: ClassVar[Experiment | None] = None
     unconfirmable: ClassVar[str] = ""
+
+    #: What the rule must see to say anything: optional tables, by parameter, any one of which has a
+    #: row; with ``parameter.field``, a row whose field has one of these values. Without, the rule
+    #: is not even imported; where nothing is written, any row of any table is reason to ask it.
+    moved_by: ClassVar[Mapping[str, Collection[str]]] = {}
 
     #: What the rule can advise; :meth:`advise` gives those that apply.
     remedies: ClassVar[tuple[Remedy, ...]] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
@@ -54,6 +54,7 @@ class EmptyCudaGraph(Rule):
     code = "CGR012"
     name = "empty-cuda-graph"
     severity = Severity.NONE
+    moved_by: ClassVar = {"warnings.topic": {"empty-cudagraph"}}
     unconfirmable = IN_THE_PROGRAM
 
     class Data(FindingData):

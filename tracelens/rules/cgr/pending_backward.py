@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from tracelens.dynamo import user_code
 from tracelens.evidence import Table
@@ -49,6 +50,7 @@ class PendingBackward(Rule):
     code = "CGR007"
     name = "pending-backward"
     severity = Severity.INFO
+    moved_by: ClassVar = {"warnings.topic": {"pending-backward"}}
     unconfirmable = IN_THE_PROGRAM
 
     class Data(FindingData):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
@@ -35,6 +35,8 @@ __all__ = ["ReduceOverheadWithoutEffect"]
 SETTING = "inductor_config[triton.cudagraphs]"
 #: Modes of ``torch.compile`` that make it.
 MODES = frozenset({"reduce-overhead", "max-autotune"})
+#: Settings that ask for CUDA graphs in the whole program.
+SWITCHES = frozenset({"torch._inductor.config.triton.cudagraphs", "TORCHINDUCTOR_CUDAGRAPHS"})
 #: Causes that are listed.
 MAX_CAUSES = 3
 
@@ -77,6 +79,7 @@ class ReduceOverheadWithoutEffect(Rule):
     code = "CGR011"
     name = "reduce-overhead-without-effect"
     severity = Severity.INFO
+    moved_by: ClassVar = {"details": (), "settings.name": SWITCHES, "given": (), "skips": ()}
     experiment = Experiment(
         Knob("no CUDA graphs", config={"torch._inductor.config.triton.cudagraphs": False}),
         structure="stays",
@@ -218,11 +221,7 @@ class ReduceOverheadWithoutEffect(Rule):
 
 def _switches_on(setting: Setting) -> bool:
     """Whether a setting, or a variable, asks for CUDA graphs in the whole program."""
-    name = setting.name
-    return setting.is_on and name in {
-        "torch._inductor.config.triton.cudagraphs",
-        "TORCHINDUCTOR_CUDAGRAPHS",
-    }
+    return setting.is_on and setting.name in SWITCHES
 
 
 def _asked(row: Seen[HashDetails]) -> Iterator[EvidenceLine]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tracelens.dynamo import user_code
 from tracelens.evidence import Table
@@ -71,6 +71,7 @@ class SkipCpuTensor(Rule):
     code = "CGR001"
     name = "skip-cpu-tensor"
     severity = Severity.WARNING
+    moved_by: ClassVar = dict.fromkeys(("skipped", "nodes", "stacks", "older"), ())
     unconfirmable = IN_THE_PROGRAM
 
     class Data(FindingData):

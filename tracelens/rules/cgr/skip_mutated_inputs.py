@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
@@ -61,6 +61,7 @@ class SkipMutatedInputs(Rule):
     code = "CGR002"
     name = "skip-mutated-inputs"
     severity = Severity.WARNING
+    moved_by: ClassVar = {"skipped": ()}
     unconfirmable = IN_THE_PROGRAM
 
     class Data(FindingData):

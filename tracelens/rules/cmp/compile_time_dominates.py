@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.blocks import Blocks, repeated
-from tracelens.dynamo.unrolled import Unrolled, unrolled
 from tracelens.evidence import Evidence, Table
 from tracelens.experiment import EMPTY_CACHES
 from tracelens.frames.compile_seconds import CompileSeconds
@@ -18,6 +16,8 @@ from tracelens.rules import Rule
 from tracelens.words import length
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.blocks import Blocks
+    from tracelens.dynamo.unrolled import Unrolled
     from tracelens.logs.autotune import AutotuneTable
     from tracelens.logs.graph_code import FxGraph
     from tracelens.logs.guards import GuardTree
@@ -176,6 +176,9 @@ class CompileTimeDominates(Rule):
         sums = max((row.record for row in processes), key=lambda sums: sums.seconds)
         least = MIN_MEASURED if sums.basis == "measured" else MIN_CLOCKS
         if sums.seconds >= least:
+            from tracelens.dynamo.blocks import repeated  # noqa: PLC0415 -- of few logs
+            from tracelens.dynamo.unrolled import unrolled  # noqa: PLC0415
+
             told = sums.again_seconds if len(recompiles) else 0.0
             told += sum(row.count * (row.record.seconds or 0.0) for row in tables)
             rest = max(0.0, sums.seconds - told)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import ClassVar
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
@@ -77,6 +78,7 @@ class GradientStridesDiffer(Rule):
     code = "DST003"
     name = "gradient-strides-differ"
     severity = Severity.INFO
+    moved_by: ClassVar = {"warnings.topic": {"gradient-strides"}}
     unconfirmable = IN_THE_PROGRAM
     Data = StridesData
     remedies = (

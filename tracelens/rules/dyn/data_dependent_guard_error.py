@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.empties import asks_empty, leave_out
@@ -127,6 +127,10 @@ class DataDependentGuardError(Rule):
     code = "DYN001"
     name = "data-dependent-guard-error"
     severity = Severity.WARNING
+    moved_by: ClassVar = {
+        "failures.topic": {"data-dependent"},
+        "endings.cause": {"data-dependent"},
+    }
     unconfirmable = IN_THE_PROGRAM
     Data = DataDependentData
     remedies = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from tracelens.dynamo.run_facts import InRun, facts_of
 from tracelens.evidence import Seen, Table
@@ -87,6 +87,15 @@ class CppToolchainOrIsa(Rule):
     code = "ENV003"
     name = "cpp-toolchain-or-isa"
     severity = Severity.WARNING
+    moved_by: ClassVar = {
+        "failures": (),
+        "warnings.topic": {"missing-openmp"},
+        "endings.cause": {"no-openmp"},
+        "kernels": (),
+        "reasons": (),
+        "notes": (),
+        "settings.name": set(SCALAR),
+    }
     experiment = Experiment(
         Knob(
             "vector instructions allowed",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from tracelens.evidence import Table
 from tracelens.logs.warnings import TorchWarning
@@ -43,6 +44,7 @@ class Python3130Guards(Rule):
     code = "ENV009"
     name = "python-3.13.0-guards"
     severity = Severity.INFO
+    moved_by: ClassVar = {"warnings.topic": {"guards-on-3.13.0"}}
     unconfirmable = "it takes another Python: run the program under 3.13.1, and compare"
 
     class Data(FindingData):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tracelens.dynamo.run_facts import InRun
 from tracelens.evidence import Table
@@ -54,6 +54,7 @@ class Tf32Advice(Rule):
     code = "ENV002"
     name = "tf32-advice"
     severity = Severity.INFO
+    moved_by: ClassVar = {"warnings.topic": {"tf32"}}
     experiment = Experiment(
         Knob(
             "TF32 in matrix products",

@@ -279,6 +279,11 @@ class SiteRule(Rule):
     families: ClassVar[frozenset[str]] = frozenset()
     Data = BreakData
 
+    def __init_subclass__(cls) -> None:
+        """Let breaks of the rule's families move it."""
+        if cls.families:
+            cls.moved_by = {"breaks.family": cls.families}
+
     def check(
         self,
         breaks: Table[GraphBreak],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import records, sites
@@ -70,6 +70,7 @@ class DdpOptimizerSplit(Rule):
     code = "GBR014"
     name = "ddp-optimizer-split"
     severity = Severity.NONE
+    moved_by: ClassVar = {"buckets": (), "breaks.family": {"ddp"}}
     experiment = Experiment(
         Knob("no splitting for DDP", config={"torch._dynamo.config.optimize_ddp": False}),
         time="any",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import records, sites
@@ -72,6 +73,7 @@ class FirstCallOnlyBreaks(Rule):
     code = "GBR021"
     name = "first-call-only-breaks"
     severity = Severity.NONE
+    moved_by: ClassVar = {"setup": ()}
     unconfirmable = EXPECTED
 
     Data = FirstCallData

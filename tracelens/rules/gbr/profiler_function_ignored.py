@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from tracelens.evidence import Table
 from tracelens.experiment import EXPECTED
@@ -49,6 +50,7 @@ class ProfilerFunctionIgnored(Rule):
     code = "GBR017"
     name = "profiler-function-ignored"
     severity = Severity.NONE
+    moved_by: ClassVar = {"said.topic": {"profiler-function"}}
     unconfirmable = EXPECTED
     Data = AnnotationData
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.leaving_out import left_out
@@ -107,6 +108,7 @@ class SuppressedErrors(Rule):
     code = "GBR013"
     name = "suppressed-errors"
     severity = Severity.ERROR
+    moved_by: ClassVar = {"skipped": ()}
     unconfirmable = "letting the errors through stops the program; what they say is in the finding"
 
     Data = SuppressedData

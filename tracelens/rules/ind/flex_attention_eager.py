@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
@@ -64,6 +64,7 @@ class FlexAttentionEager(Rule):
     code = "IND025"
     name = "flex-attention-eager"
     severity = Severity.ERROR
+    moved_by: ClassVar = {"warnings.topic": {"flex-attention-eager"}}
     unconfirmable = IN_THE_PROGRAM
 
     class Data(FindingData):

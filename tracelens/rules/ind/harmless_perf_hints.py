@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tracelens.evidence import Table
 from tracelens.report import EvidenceLine, Finding, FindingData, Severity
@@ -60,6 +60,7 @@ class HarmlessPerfHints(Rule):
     code = "IND026"
     name = "harmless-perf-hints"
     severity = Severity.NONE
+    moved_by: ClassVar = {"skipped": (), "warnings.topic": set(_WARNINGS), "steps": ()}
     unconfirmable = "it is harmless: there is nothing to change"
 
     class Data(FindingData):

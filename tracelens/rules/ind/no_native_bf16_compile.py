@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
@@ -46,6 +47,7 @@ class NoNativeBf16Compile(Rule):
     code = "IND022"
     name = "no-native-bf16-compile"
     severity = Severity.WARNING
+    moved_by: ClassVar = {"warnings.topic": {"no-native-bf16"}}
     unconfirmable = IN_THE_PROGRAM
 
     class Data(FindingData):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
@@ -49,6 +50,7 @@ class OnlineSoftmaxDisabled(Rule):
     code = "IND016"
     name = "online-softmax-disabled"
     severity = Severity.INFO
+    moved_by: ClassVar = {"warnings.topic": {"online-softmax"}}
     experiment = Experiment(
         Knob("reductions are not split", config={"torch._inductor.config.split_reductions": False})
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
@@ -87,6 +87,12 @@ class LowPrecisionFusionDifference(Rule):
     code = "NUM001"
     name = "low-precision-fusion-difference"
     severity = Severity.INFO
+    moved_by: ClassVar = {
+        "failures.topic": {"not-close"},
+        "warnings.topic": {"triton-random"},
+        "errors": (),
+        "notes": (),
+    }
     unconfirmable = "the comparison is in the program: set both settings, and compare again"
 
     class Data(FindingData):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import ClassVar
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.recompile_history import histories
@@ -71,6 +72,7 @@ class AccumulatedLimit(Rule):
     code = "RCP028"
     name = "accumulated-limit"
     severity = Severity.ERROR
+    moved_by: ClassVar = {"limits": ()}
     experiment = Experiment(
         Knob(
             "a higher accumulated limit",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.recompile_causes import Cause, ranked
@@ -99,6 +99,7 @@ torch._dynamo hit config.recompile_limit (8)
     code = "RCP001"
     name = "recompile-limit-hit"
     severity = Severity.ERROR
+    moved_by: ClassVar = {"limits": (), "failures": ()}
     experiment = Experiment(
         Knob("a limit of 64", config={"torch._dynamo.config.recompile_limit": 64}),
         confirms="the warning is gone, and a step takes less time",

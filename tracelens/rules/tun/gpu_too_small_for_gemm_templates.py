@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tracelens.dynamo.run_facts import InRun
 from tracelens.evidence import Table
@@ -55,6 +55,7 @@ class GpuTooSmallForGemmTemplates(Rule):
     code = "TUN006"
     name = "gpu-too-small-for-gemm-templates"
     severity = Severity.NONE
+    moved_by: ClassVar = {"warnings.topic": {"max-autotune-gpu"}}
     unconfirmable = "it is a fact about the machine or the build"
 
     class Data(InRun):

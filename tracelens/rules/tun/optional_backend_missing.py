@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tracelens.dynamo.run_facts import InRun
 from tracelens.evidence import Seen, Table
@@ -58,6 +58,7 @@ class OptionalBackendMissing(Rule):
     code = "TUN014"
     name = "optional-backend-missing"
     severity = Severity.INFO
+    moved_by: ClassVar = {"warnings.topic": {"missing-backend"}}
     unconfirmable = "it is a fact about the machine or the build"
 
     class Data(InRun):
