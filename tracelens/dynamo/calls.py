@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens.evidence import Place, Table
-from tracelens.logs._checks import Comment
 from tracelens.logs.guards import Guard, GuardTree
+
+if TYPE_CHECKING:
+    from tracelens.logs._comment import Comment
 
 __all__ = [
     "OF_TORCH",

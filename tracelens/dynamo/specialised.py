@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tracelens.evidence import Place, Seen, Table
 from tracelens.logs import Joined
-from tracelens.logs._checks import Comment
+from tracelens.logs._comment import Comment
 
 if TYPE_CHECKING:
     from tracelens.logs.dynamic import CreateSymbol, GuardAdded, Replaced

@@ -10,10 +10,13 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
-from tracelens.logs._checks import Comment
 from tracelens.logs._stack import StackFrame
 from tracelens.report import Where
+
+if TYPE_CHECKING:
+    from tracelens.logs._comment import Comment
 
 __all__ = [
     "best",

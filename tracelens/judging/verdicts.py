@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tracelens.errors import PluginError, blame
@@ -78,28 +78,24 @@ class Judge:
     def _without_rows(self, known: Rule | RuleFacts) -> Verdict | None:
         """Return the verdict of a rule of ours that says nothing whatever else is there.
 
-        None of its required tables has a row, or nothing moves it: neither it nor what it may look
+        A table that must have rows has none, or nothing moves it: neither it nor what it may look
         at besides is imported.
         """
         if not isinstance(known, RuleFacts) or known.distribution or known.everything:
             return None
         required = [table for table in known.tables if table.required]
-        if not required or any(map(len, self._held.tables(required).values())):
-            return None if self._held.moves(known) else self._believed(known, _quiet(known))
-        if lacking := [table for table in required if table.switches]:
+        given = self._held.tables(required)
+        if lacking := _empty(required, given):
             return self._lacking(known, lacking)
+        if (not required or any(map(len, given.values()))) and self._held.moves(known):
+            return None
         return self._believed(known, _quiet(known))
 
     def _ask(
         self, rule: Rule, facts: RuleFacts, given: dict[str, Any]
     ) -> tuple[Verdict, list[Finding]]:
         """Return what the rule says about the tables that it asks for."""
-        lacking = [
-            table
-            for table in facts.tables
-            if table.required and table.switches and not len(given[table.parameter])
-        ]
-        if lacking:
+        if lacking := _empty([table for table in facts.tables if table.required], given):
             return self._lacking(facts, lacking), []
         said: Any = rule.check(**given)
         if said is None:
@@ -172,6 +168,11 @@ def _ranks(evidence: Evidence) -> dict[str, int]:
 
 def _quiet(facts: RuleFacts) -> Verdict:
     return Verdict(code=facts.code, name=facts.name, verdict=Outcome.QUIET)
+
+
+def _empty(required: Sequence[TableFacts], given: Mapping[str, Any]) -> list[TableFacts]:
+    """Return the tables without a row that a switch would fill."""
+    return [table for table in required if table.switches and not len(given[table.parameter])]
 
 
 def _absent(facts: RuleFacts, reason: str, needs: tuple[str, ...] = ()) -> Verdict:

@@ -7,11 +7,10 @@ Two spellings of names occur, ``L['x'].shape`` up to torch 2.6 and ``x.shape`` f
 from __future__ import annotations
 
 import re
-from typing import ClassVar, Literal
-
-from pydantic import ConfigDict
+from typing import Literal
 
 from tracelens.logs import Record
+from tracelens.logs._comment import Comment, Said
 
 __all__ = [
     "Aliasing",
@@ -58,33 +57,7 @@ class Source(Record):
         return self.scope != "G" and not self.path and self.name.isidentifier()
 
 
-class _Check(Record):
-    model_config: ClassVar[ConfigDict] = ConfigDict(
-        frozen=True, extra="forbid", str_strip_whitespace=True
-    )
-
-
-class Comment(_Check):
-    """The user's line for which a guard stands, after the guard itself.
-
-    ``file`` is shortened by torch to what follows the directory that it shares with site-packages,
-    plus one character: ``proj/model.py``, or ``sers/ana/model.py`` for ``/Users/ana/model.py``.
-    """
-
-    code: str = ""
-    file: str = ""
-    line: int = 0
-    function: str = ""
-    #: Torch's own line that made the guard, ``_dynamo/variables/tensor.py:2606 in evaluate_expr``.
-    origin: str = ""
-    #: Not empty where torch says that 0/1 specialisation made the guard, not the user's code.
-    zero_one: str = ""
-    hint: str = ""
-    #: What else is said, such as ``(unknown var s77, please file a bug)``.
-    note: str = ""
-
-
-class TensorMismatch(_Check):
+class TensorMismatch(Said):
     """``tensor 'x' size mismatch at index 0. expected 4, actual 8``."""
 
     source: Source
@@ -110,7 +83,7 @@ class TensorMismatch(_Check):
         return f"{self.what} of {self.source}{at}: {change}"
 
 
-class ValueCheck(_Check):
+class ValueCheck(Said):
     """``n == 2``, ``mode is None``: a value that was fixed when the frame was compiled.
 
     Exactly one of the last five fields holds it.
@@ -134,7 +107,7 @@ class ValueCheck(_Check):
         return f"{self.source} {self.operator} {self.value}"
 
 
-class RangeCheck(_Check):
+class RangeCheck(Said):
     """``2 <= x.size()[0] <= 10``: the bounds of a symbolic size or number."""
 
     low: int
@@ -157,7 +130,7 @@ class RangeCheck(_Check):
         return f"{self.low} <= {self.subject}" + ("" if self.high is None else f" <= {self.high}")
 
 
-class Relation(_Check):
+class Relation(Said):
     """``(x.size()[0] % 2) == 0``, ``k <= 2``: what must hold between symbolic numbers."""
 
     left: str
@@ -168,7 +141,7 @@ class Relation(_Check):
         return f"{self.left} {self.comparison} {self.right}"
 
 
-class IdentityCheck(_Check):
+class IdentityCheck(Said):
     """``___check_obj_id(func.__code__, 94296119093600), type=<class 'code'>``: the same object."""
 
     source: Source
@@ -181,7 +154,7 @@ class IdentityCheck(_Check):
         return f"{self.source} is another object"
 
 
-class Deallocated(_Check):
+class Deallocated(Said):
     """``Cache line invalidated because L['x'] got deallocated``: the object is gone."""
 
     source: Source
@@ -190,7 +163,7 @@ class Deallocated(_Check):
         return f"{self.source} was deallocated"
 
 
-class TypeCheck(_Check):
+class TypeCheck(Said):
     """``___check_type_id(layer, 94865264879952), type=<class 'GCNConv'>``: the same class."""
 
     source: Source
@@ -204,7 +177,7 @@ class TypeCheck(_Check):
         return f"{self.source} is of another type"
 
 
-class LengthCheck(_Check):
+class LengthCheck(Said):
     """``len(xs) == 1``, ``not args``: how many items a container holds."""
 
     source: Source
@@ -215,7 +188,7 @@ class LengthCheck(_Check):
         return f"len({self.source}) {self.operator} {self.length}"
 
 
-class KeysCheck(_Check):
+class KeysCheck(Said):
     """``list(dict.keys(d))[0] == 'a'``, ``hasattr(x, 'y') == False``: which keys or attributes."""
 
     source: Source
@@ -230,7 +203,7 @@ class KeysCheck(_Check):
         return f"{'attributes' if self.has else 'keys'} of {self.source}"
 
 
-class GlobalState(_Check):
+class GlobalState(Said):
     """``GLOBAL_STATE changed: grad_mode``: grad mode, autocast, threads, default dtype."""
 
     #: Which; empty in versions that do not say.
@@ -240,7 +213,7 @@ class GlobalState(_Check):
         return f"global state: {', '.join(self.changed) or 'changed'}"
 
 
-class Aliasing(_Check):
+class Aliasing(Said):
     """``Duplicate tensors found: ['a', 'b']``: arguments that were different tensors are one."""
 
     #: Which, as printed; empty in versions that do not say.
@@ -250,7 +223,7 @@ class Aliasing(_Check):
         return f"the same tensor twice: {self.names}" if self.names else "the same tensor twice"
 
 
-class Unexplained(_Check):
+class Unexplained(Said):
     """Torch itself found no guard that failed, or another backend object."""
 
     reason: str
@@ -259,7 +232,7 @@ class Unexplained(_Check):
         return self.reason
 
 
-class Expression(_Check):
+class Expression(Said):
     """A guard that is none of the others, as it stands."""
 
     text: str

@@ -15,7 +15,7 @@ from typing import Any
 
 from tracelens.grammars import Unreadable
 from tracelens.instances import lean
-from tracelens.logs._checks import Comment
+from tracelens.logs._comment import Comment
 from tracelens.remembered import forgets, of_reading
 
 __all__ = ["guards_in"]

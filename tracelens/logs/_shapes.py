@@ -14,7 +14,7 @@ import msgspec
 
 from tracelens.evidence import Evidence, Seen
 from tracelens.logs import Record
-from tracelens.logs._checks import Comment
+from tracelens.logs._comment import Comment
 from tracelens.logs.dynamic import (
     Assumed,
     CreateSymbol,

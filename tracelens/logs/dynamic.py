@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator
 
 from tracelens.logs import Log, Record
-from tracelens.logs._checks import Comment
+from tracelens.logs._comment import Comment
 from tracelens.logs._kinds import kind
 from tracelens.logs._text import InBrackets, Stripped
 

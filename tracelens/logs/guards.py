@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, ConfigDict, model_validator
 from tracelens import grammars
 from tracelens.instances import STRUCTS
 from tracelens.logs import HeadedLog, Record
-from tracelens.logs._checks import Comment
+from tracelens.logs._comment import Comment
 from tracelens.logs._guard_lines import guards_in
 
 if TYPE_CHECKING:
