@@ -20,9 +20,6 @@ from tracelens.dynamo.phases import BACKWARD, FRAME, FramePhases, total
 from tracelens.evidence import Evidence, Place, Seen
 from tracelens.frames import gathered
 from tracelens.logs import Joined, Record
-from tracelens.logs.graph_breaks import GraphBreak
-from tracelens.logs.guards import GuardTree
-from tracelens.logs.recompiles import Recompile
 
 if TYPE_CHECKING:
     from tracelens.logs.output_code import OutputModule
@@ -81,17 +78,20 @@ class Frame(Joined):
         every = (*self.sightings, *self.foreign)
         return [s.seen for s in every if isinstance(s.seen.record, kind)]
 
+    def named(self, name: gathered.Name) -> list[Seen[Any]]:
+        """Return this frame's records of one type; of one that is not imported, there are none."""
+        kind = gathered.imported(name)
+        return [] if kind is None else self.of(kind)
+
     @property
     def metrics(self) -> list[Seen[CompilationMetrics]]:
         """What Dynamo measured."""
-        kind = gathered.imported(gathered.METRICS)
-        return [] if kind is None else self.of(kind)
+        return self.named(gathered.METRICS)
 
     @property
     def modules(self) -> list[Seen[OutputModule]]:
         """The modules that were generated."""
-        kind = gathered.imported(gathered.MODULE)
-        return [] if kind is None else self.of(kind)
+        return self.named(gathered.MODULE)
 
     @property
     def compile_seconds(self) -> float | None:
@@ -241,6 +241,7 @@ def _codes(
 def _code_of(sightings: list[Sighting]) -> dict[str, Any]:
     """Return the code object that the records name: structured logs and recompilations do."""
     metrics = gathered.imported(gathered.METRICS)
+    recompile = gathered.imported(gathered.RECOMPILE)
     for _, seen in sightings:
         record = seen.record
         if metrics is not None and isinstance(record, metrics) and record.co_name:
@@ -249,7 +250,7 @@ def _code_of(sightings: list[Sighting]) -> dict[str, Any]:
                 "file": record.co_filename,
                 "line": record.co_firstlineno,
             }
-        if isinstance(record, Recompile):
+        if recompile is not None and isinstance(record, recompile):
             return {"function": record.function, "file": record.file, "line": record.line}
     return {}
 
@@ -297,8 +298,8 @@ def _row(frame: Frame) -> dict[str, Any]:
         "at_s": None if frame.began is None else round(frame.began, 3),
         "compile_s": None if seconds is None else round(seconds, 3),
         "backward_s": None if later is None else round(later, 3),
-        "guards": max((seen.record.count for seen in frame.of(GuardTree)), default=None),
-        "breaks": sum(not seen.record.announced for seen in frame.of(GraphBreak)) or None,
+        "guards": max((seen.record.count for seen in frame.named(gathered.TREE)), default=None),
+        "breaks": sum(not seen.record.announced for seen in frame.named(gathered.BREAK)) or None,
         "kernels": sum(len(module.kernels) for module in modules) if modules else None,
         "library_calls": sum(1 for m in modules for _ in m.extern_calls()) if modules else None,
     }

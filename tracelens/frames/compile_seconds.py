@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from tracelens.dynamo import user_code
 from tracelens.dynamo.phases import BACKWARD, FRAME, FramePhases, ProcessPhases, total
 from tracelens.evidence import Place, Seen, Table
-from tracelens.frames import Frame
+from tracelens.frames import Frame, gathered
 from tracelens.logs import Joined
-from tracelens.logs.graph_breaks import GraphBreak
-from tracelens.logs.guards import GuardTree
-from tracelens.logs.recompiles import Recompile
 from tracelens.logs.torch_log import CompileSpan
 from tracelens.report import EvidenceLine, Where
 from tracelens.words import length
 
 if TYPE_CHECKING:
     from tracelens.logs.compile_times import Phase
+    from tracelens.logs.guards import GuardTree
     from tracelens.logs.torch_trace import CompilationMetrics
 
 __all__ = ["CompileSeconds"]
@@ -257,12 +255,9 @@ def _first_own(functions: Iterable[tuple[str | None, int | None, str | None]]) -
 
 def _was_reset(frame: Frame) -> bool:
     """Whether one compile id stands for several compilations, after a reset of Dynamo."""
-    kinds = Counter(
-        type(sighting.seen.record)
-        for sighting in frame.sightings
-        if not isinstance(sighting.seen.record, GuardTree) or _is_whole(sighting.seen.record)
-    )
-    return kinds[Recompile] > 1 or kinds[GuardTree] > 1 or kinds[GraphBreak] > MAX_BREAKS
+    trees = sum(_is_whole(seen.record) for seen in frame.named(gathered.TREE))
+    again, breaks = (len(frame.named(name)) for name in (gathered.RECOMPILE, gathered.BREAK))
+    return again > 1 or trees > 1 or breaks > MAX_BREAKS
 
 
 def _is_whole(tree: GuardTree) -> bool:

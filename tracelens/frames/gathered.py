@@ -13,21 +13,24 @@ from tracelens.logs import Record
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
 
-__all__ = ["METRICS", "MODULE", "TABLE", "every", "held", "imported"]
+__all__ = ["BREAK", "METRICS", "MODULE", "RECOMPILE", "TABLE", "TREE", "every", "held", "imported"]
 
 #: A module of log kinds, and a record type in it.
 Name = tuple[str, str]
 
 METRICS: Name = ("tracelens.logs.torch_trace", "CompilationMetrics")
 MODULE: Name = ("tracelens.logs.output_code", "OutputModule")
+RECOMPILE: Name = ("tracelens.logs.recompiles", "Recompile")
+BREAK: Name = ("tracelens.logs.graph_breaks", "GraphBreak")
+TREE: Name = ("tracelens.logs.guards", "GuardTree")
 TABLE: Name = ("tracelens.logs.autotune", "AutotuneTable")
 #: What has a compile id in its place.
 _GATHERED: tuple[Name, ...] = (
     METRICS,
-    ("tracelens.logs.recompiles", "Recompile"),
+    RECOMPILE,
     ("tracelens.logs.recompile_limits", "RecompileLimit"),
-    ("tracelens.logs.graph_breaks", "GraphBreak"),
-    ("tracelens.logs.guards", "GuardTree"),
+    BREAK,
+    TREE,
     MODULE,
 )
 

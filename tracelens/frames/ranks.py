@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from tracelens.evidence import Seen, Table
-from tracelens.frames import Frame
-from tracelens.logs.guards import GuardTree
+from tracelens.frames import Frame, gathered
 
 __all__ = ["SharedFunction", "shared_functions"]
 
@@ -138,7 +137,7 @@ class _Alike:
 def _lines(rows: Iterable[Seen[Frame]]) -> Iterator[tuple[str, int]]:
     """Yield the lines of the program that the first entries' guards are about."""
     for row in rows:
-        for tree in row.record.of(GuardTree):
+        for tree in row.record.named(gathered.TREE):
             for guard in tree.record.guards:
                 if guard.comment and guard.comment.file:
                     yield guard.comment.file, guard.comment.line

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 from tracelens.dynamo import user_code
 from tracelens.evidence.tables import Place, Seen, Table
 from tracelens.logs._stack import StackFrame
-from tracelens.logs._statements import Origin as Nodes
-from tracelens.logs.output_code import OutputModule
 
 if TYPE_CHECKING:
+    from tracelens.logs._statements import Origin as Nodes
     from tracelens.logs.graph_code import FxGraph, Node, Origin
+    from tracelens.logs.output_code import OutputModule
 
     Calls = list[tuple[Node, Origin]]
 

@@ -9,7 +9,6 @@ from tracelens.dynamo import user_code
 from tracelens.evidence import Evidence, Table
 from tracelens.experiment import EMPTY_CACHES
 from tracelens.frames.compile_seconds import CompileSeconds
-from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity, Where
 from tracelens.rules import Rule
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from tracelens.logs.autotune import AutotuneTable
     from tracelens.logs.graph_code import FxGraph
     from tracelens.logs.guards import GuardTree
+    from tracelens.logs.recompiles import Recompile
 
 __all__ = ["CompileTimeDominates"]
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import msgspec
 
 from tracelens.dynamo import user_code
 from tracelens.evidence import Gap, Place, Seen, Table
-from tracelens.frames import Frame
+from tracelens.frames import Frame, gathered
 from tracelens.frames.ranks import SharedFunction, shared_functions
-from tracelens.logs.recompiles import Check, Recompile, TensorMismatch
 from tracelens.remedies import Remedy
 from tracelens.report import (
     Confidence,
@@ -30,6 +29,7 @@ from tracelens.rules import Rule
 from tracelens.words import and_more, plural
 
 if TYPE_CHECKING:  # what a log has nothing of is not imported
+    from tracelens.logs.recompiles import Check, Recompile, TensorMismatch
     from tracelens.logs.warnings import TorchWarning
 
 __all__ = ["RankDivergentCompilation"]
@@ -282,7 +282,7 @@ class _Part(msgspec.Struct):
         sizes = {
             (rank, check.expected, check.actual)
             for rank, check in checks
-            if isinstance(check, TensorMismatch) and check.what == "size"
+            if _is_mismatch(check) and check.what == "size"
         }
         return (self.missing, *sorted(sizes)) if sizes else self.shared.definition
 
@@ -319,10 +319,15 @@ def _waited(shared: SharedFunction, entry: int, *, late: bool) -> float:
     return sum(times) - max(times) if late else max(times)
 
 
+def _is_mismatch(check: Check | None) -> TypeGuard[TensorMismatch]:
+    return type(check).__name__ == "TensorMismatch"  # not imported where nothing is compiled again
+
+
 def _check(row: Seen[Frame]) -> Check | None:
-    for seen in row.record.of(Recompile):
+    for seen in row.record.named(gathered.RECOMPILE):
         if seen.record.newest is not None and seen.record.newest.check is not None:
-            return seen.record.newest.check
+            check: Check = seen.record.newest.check
+            return check
     return None
 
 
@@ -339,7 +344,7 @@ def _data(
 ) -> DivergentData:
     name, file, line = definition
     check = checks[0] if checks else None
-    is_size = isinstance(check, TensorMismatch) and check.what == "size"
+    is_size = _is_mismatch(check) and check.what == "size"
     return DivergentData(
         function=name,
         file=file,
@@ -347,18 +352,17 @@ def _data(
         ranks=tuple(ranks),
         others=tuple(others),
         is_size=is_size,
-        source=str(check.source) if isinstance(check, TensorMismatch) else "",
-        dimension=check.index if isinstance(check, TensorMismatch) else None,
+        source=str(check.source) if _is_mismatch(check) else "",
+        dimension=check.index if _is_mismatch(check) else None,
     )
 
 
 def _quote(row: Seen[Frame], rank: str) -> EvidenceLine:
-    sighting = next(
-        (s for s in row.record.sightings if isinstance(s.seen.record, Recompile)),
-        row.record.sightings[0],
-    )
-    record = sighting.seen.record
-    at = record.newest.at if isinstance(record, Recompile) and record.newest else 0
+    kind = gathered.imported(gathered.RECOMPILE)
+    again = (s for s in row.record.sightings if kind and isinstance(s.seen.record, kind))
+    sighting = next(again, row.record.sightings[0])
+    newest = getattr(sighting.seen.record, "newest", None)
+    at = newest.at if newest else 0
     return sighting.seen.quote(f"{rank}, entry {row.record.id}", at=at, place=sighting.place)
 
 

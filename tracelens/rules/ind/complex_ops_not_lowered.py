@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tracelens.dynamo import user_code
 from tracelens.evidence import Table
@@ -92,6 +92,7 @@ class ComplexOpsNotLowered(Rule):
     code = "IND010"
     name = "complex-ops-not-lowered"
     severity = Severity.INFO
+    moved_by: ClassVar = {"warnings.topic": {"complex-operators"}, "modules": (), "hints": ()}
     unconfirmable = IN_THE_PROGRAM
 
     class Data(FindingData):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
@@ -75,6 +75,7 @@ class DeviceCopyInGraph(Rule):
     code = "IND012"
     name = "device-copy-in-graph"
     severity = Severity.WARNING
+    moved_by: ClassVar = {"modules": (), "warnings.topic": {"device-copy"}}
     unconfirmable = IN_THE_PROGRAM
 
     class Data(FindingData):
