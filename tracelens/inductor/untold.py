@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import ConfigDict, SkipValidation
 
@@ -12,8 +12,10 @@ from tracelens.evidence import Seen, Table
 from tracelens.inductor.library_calls import LibraryCall
 from tracelens.logs import Joined, Record
 from tracelens.logs._problems import Task, task_of
-from tracelens.logs.onednn_verbose import PrimitiveExec
-from tracelens.logs.output_code import OutputModule
+
+if TYPE_CHECKING:
+    from tracelens.logs.onednn_verbose import PrimitiveExec
+    from tracelens.logs.output_code import OutputModule
 
 __all__ = ["UntoldConvolution", "falls_back", "multiplications"]
 
@@ -40,8 +42,10 @@ class UntoldConvolution(Joined):
 
     @classmethod
     def walks(cls) -> tuple[type[Record], ...]:
-        """Without executions nothing is missing among them."""
-        return (PrimitiveExec,)
+        """Without generated code nothing is missing among executions."""
+        from tracelens.logs.output_code import OutputModule  # noqa: PLC0415 -- of few logs
+
+        return (OutputModule,)
 
     @classmethod
     def join(
