@@ -20,6 +20,7 @@ import pytest
 
 import tracelens
 from tracelens import grammars
+from tracelens.late import Late
 from tracelens.logs import Log
 from tracelens.plugins.registry import discover
 
@@ -127,7 +128,8 @@ def of_modules(room: str) -> Iterator[Pattern]:
     within = pkgutil.walk_packages([str(ROOT / room)], f"tracelens.{room}.")
     for module in map(importlib.import_module, [f"tracelens.{room}", *names(within)]):
         source = Path(module.__file__ or "").read_text(encoding="utf-8")
-        for name, value in vars(module).items():
+        for name, held in vars(module).items():
+            value = held.compiled if isinstance(held, Late) else held
             if isinstance(value, re.Pattern) and f"{name} = " in source:
                 looked = any(f"{name}.{method}(" in source for method in LOOKING)
                 yield Pattern(f"{module.__name__}.{name}", value, looked)

@@ -13,16 +13,17 @@ What a pack raises, ``SystemExit`` too, ends nothing but what it was asked for: 
 from __future__ import annotations
 
 import opcode
-import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 
+from tracelens.late import late
+
 __all__ = ["PluginError", "SourceError", "TracelensError", "UsageError", "blame", "closest"]
 
 #: A code with too many or too few zeros: ``ONE01``.
-_CODE = re.compile(r"([A-Za-z]{3})[-_]?(\d{1,6})")
+_CODE = late(r"([A-Za-z]{3})[-_]?(\d{1,6})")
 #: Packages whose lines tell the author of a pack nothing.
 _NOBODYS = frozenset({"tracelens", "pydantic", "pydantic_core", "msgspec", "lark", "jinja2", ""})
 _RAISE = opcode.opmap["RAISE_VARARGS"]

@@ -8,26 +8,26 @@ Where nothing else would be left to do, it is said why instead.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from tracelens.evidence import Evidence
+from tracelens.late import late
 from tracelens.report import Advice, Finding
 
 __all__ = ["agreeing", "assigned", "fitted", "fitting"]
 
-_RELEASE = re.compile(r"\d{1,3}(?:\.\d{1,3}){1,2}")
+_RELEASE = late(r"\d{1,3}(?:\.\d{1,3}){1,2}")
 #: ``torch._inductor.config.freezing = True``, and a variable with its value.
-_SET = re.compile(r"(?:^|; ?|\n)(torch\.[\w.]{1,120}) = ([^;\n#]{1,120})")
-_VARIABLE = re.compile(r"(?:^|\s)([A-Z][A-Z0-9_]{1,80})=(\S{1,200})")
+_SET = late(r"(?:^|; ?|\n)(torch\.[\w.]{1,120}) = ([^;\n#]{1,120})")
+_VARIABLE = late(r"(?:^|\s)([A-Z][A-Z0-9_]{1,80})=(\S{1,200})")
 #: Log kinds that show how a run was set.
 _TELLING = frozenset({"inductor_debug", "torch_trace", "variables"})
 #: What is only logged, and where, and what takes a list: one may be asked for after the other.
-_OF_LOGS = re.compile(
+_OF_LOGS = late(
     r"TORCH_LOGS|TORCH_TRACE|\w*VERBOSE\w*|\w*DEBUG\w*|\w+_DIR|\w+_ROOT|PYTORCH_(?:CUDA_)?ALLOC_CONF"
 )
 #: Nothing but what torch logs; and the findings that are about how a log was recorded.
-_LOGS = re.compile(r"TORCH_LOGS=\"?([\w+,]{1,200})\"?")
+_LOGS = late(r"TORCH_LOGS=\"?([\w+,]{1,200})\"?")
 _ABOUT_LOGS = "LOG"
 #: Begins an advice for what comes of the one before it.
 _AFTER = "If it is gone then"

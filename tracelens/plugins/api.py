@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import importlib.util
 import operator
-import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tracelens.errors import closest
+from tracelens.late import late
 
 __all__ = ["API", "FILE", "UNSAID", "Stated", "holds", "stated"]
 
@@ -25,7 +25,7 @@ FILE = "tracelens.toml"
 KEY = "tracelens-api"
 #: What is said of a pack that states no version.
 UNSAID = f'states no API version: write {KEY} = ">={API[0]},<{API[0] + 1}" into its {FILE}'
-_CLAUSE = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*(\d{1,4}(?:\.\d{1,4}){0,2})\s*")
+_CLAUSE = late(r"\s*(>=|<=|==|!=|>|<)\s*(\d{1,4}(?:\.\d{1,4}){0,2})\s*")
 _HOLDS: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
     "<=": operator.le,

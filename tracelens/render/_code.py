@@ -7,6 +7,8 @@ import re
 import warnings
 from collections.abc import Iterator
 
+from tracelens.late import late
+
 __all__ = ["after_place", "codes", "is_code", "told"]
 
 #: What torch writes around a line of the user's code.
@@ -16,9 +18,9 @@ _QUOTED = (
     re.compile(r"line \d{1,7}, in [^\n]{1,200}\n\s{1,40}(?P<code>[^\n]{4,2000})"),
 )
 #: What our own words quote.
-_TICKED = re.compile(r"`(?P<code>[^`\n]{4,2000})`")
-_SETTING = re.compile(r"torch\.|[A-Z][A-Z_0-9]{2,99}=|(?:import|from) ")
-_PLACED = re.compile(r"\S{1,400}\.py:\d{1,7} (?!in )(?P<code>[^\n]{4,2000})")
+_TICKED = late(r"`(?P<code>[^`\n]{4,2000})`")
+_SETTING = late(r"torch\.|[A-Z][A-Z_0-9]{2,99}=|(?:import|from) ")
+_PLACED = late(r"\S{1,400}\.py:\d{1,7} (?!in )(?P<code>[^\n]{4,2000})")
 #: Characters of a line that are parsed at most.
 MOST = 2000
 #: What a plain line of a log parses as, too.

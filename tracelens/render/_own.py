@@ -12,6 +12,7 @@ import re
 from pathlib import PurePosixPath
 from typing import Any
 
+from tracelens.late import late
 from tracelens.render._code import after_place, codes, is_code, told
 from tracelens.render._secrets import is_common
 
@@ -28,23 +29,23 @@ _KEPT = frozenset(
 )
 _FILES = {"file", "path", "input", "inputs", "lost_in", "script"}
 _NAMES = {"function", "lost", "callable", "qualname", "source", "module", "caller", "callee"}
-_RULE = re.compile(r"[A-Z]{3}\d{3}")
+_RULE = late(r"[A-Z]{3}\d{3}")
 #: A path from the root, a home or a drive; not of a library, of the system or of torch's cache.
-_PATH = re.compile(
+_PATH = late(
     r"(?<![\w.~<>:/\\-])(?:~(?:user\d{1,4})?|/(?!usr/|lib|opt/|proc/|dev/|sys/|etc/|bin/)[\w.@+-]{1,99}"
     r"|[A-Za-z]:)(?:[/\\]{1,2}[\w.@+-]{1,99}){1,40}"
 )
-_LIBRARY = re.compile(r"<site-packages>|(?:site|dist)-packages|torchinductor_|/lib/python\d|^<")
+_LIBRARY = late(r"<site-packages>|(?:site|dist)-packages|torchinductor_|/lib/python\d|^<")
 #: Where a name of the user's stands for certain.
-_NAMED = re.compile(
+_NAMED = late(
     r"(?:\.py\"?:\d{1,7} in |line \d{1,7}, in |\b[LG]\[['\"]|_(?:modules|parameters|buffers)\[['\"]"
     r"|\bself\.|\bdef |\bclass |\bfunction '|<function |\bsize of )(?P<name>[A-Za-z_]\w{2,99})"
 )
 #: Where what was learnt may begin, and how many characters of it are looked up first.
-_START = re.compile(r"(?<![\w<])(?<![\w.>~-][/\\])(?=\S)")
-_GOES_ON = re.compile(r"[\w>]")
+_START = late(r"(?<![\w<])(?<![\w.>~-][/\\])(?=\S)")
+_GOES_ON = late(r"[\w>]")
 BEGINNING = 3
-_WORD = re.compile(r"(?<![\w<])[A-Za-z_]\w*(?![\w>])")
+_WORD = late(r"(?<![\w<])[A-Za-z_]\w*(?![\w>])")
 #: Words of torch and of its logs, beside those that are common.
 _TORCHS = frozenset(
     """

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 
+from tracelens.late import late
 from tracelens.render._machines import MACHINES
 from tracelens.render._people import FOLDERS, SITE, STRONG
 from tracelens.render._tokens import TOKENS
@@ -48,7 +49,7 @@ _COMMON = frozenset(
     """.split()  # noqa: SIM905 -- read as a list of words
 )
 #: Hosts that anybody may know.
-_PUBLIC = re.compile(
+_PUBLIC = late(
     r"(?i)(?:^|\.)(?:pytorch\.org|github\.com|github\.io|githubusercontent\.com|python\.org|"
     r"pypi\.org|huggingface\.co|nvidia\.com|intel\.com|arm\.com|amd\.com|anaconda\.(?:org|com)|"
     r"google\.com|microsoft\.com|w3\.org|readthedocs\.(?:io|org)|stackoverflow\.com|arxiv\.org|"
@@ -56,15 +57,15 @@ _PUBLIC = re.compile(
     r"^docs\.[\w.-]{1,200}$|^(?:www\.)?example\.(?:org|com|net)$|^localhost$|^\d{1,3}(?:\.\d{1,3}){3}$"
 )
 #: Whose repositories anybody may know.
-_REPOSITORIES = re.compile(
+_REPOSITORIES = late(
     r"(?i)(?:pytorch|uxlfoundation|oneapi-src|huggingface|triton-lang|nvidia|intel|vllm-project)/"
 )
 #: Before a digest: it is then no secret.
-_DIGEST = re.compile(
+_DIGEST = late(
     r"(?i)(?:commit|git|sha|hash|digest|cache|md5|key|fingerprint|revision|\brev|build|version|"
     r"checksum|blob|graph|kernel|payload|uuid|trace)[^\s]{0,24}[\s'\"=:(\[]{0,4}$"
 )
-_TYPES = re.compile(
+_TYPES = late(
     r"(?:torch|self|cls|os|np|typing|config|args|cfg|kwargs|L)[.\[(]|"
     r"(?:Tensor|Optional|List|Dict|Any|Union|str|int|bool|float|bytes|None|none|null|True|False|"
     r"true|false|Literal|tuple|list|dict)(?![\w-])"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Callable
 from typing import Any
+
+from tracelens.late import late
 
 __all__ = [
     "clean",
@@ -20,12 +21,12 @@ __all__ = [
 ]
 
 # CSI and OSC sequences as a terminal reads them; what is left of a broken one falls to _CONTROL.
-_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+_ESCAPE = late(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 # C0 without tab and newline, DEL, C1, line and paragraph separators, and what reorders a line.
-_CONTROL = re.compile(
+_CONTROL = late(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]"
 )
-_CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+_CODE = late(r"(?<!`)`([^`\n]+)`(?!`)")
 _DOTS = "..."
 
 

@@ -6,7 +6,6 @@ before what is there: why a graph broke, or why a function was compiled again, i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from itertools import groupby
 from operator import attrgetter
@@ -15,21 +14,20 @@ from typing import NamedTuple
 from tracelens.evidence import Evidence
 from tracelens.evidence.limits import Unread
 from tracelens.grammars import Unreadable
+from tracelens.late import late
 from tracelens.logs import Log, Record, kind
 
 __all__ = ["MAX_LINES", "complete"]
 
 #: Lines of a text that is a paste, and no recording of a run.
 MAX_LINES = 60
-_EXPLAINED = re.compile(
-    r"(?m)^(?:Graph Break Reason: )?(?P<kind>\S[^\n]{2,300})\n  Explanation: \S"
-)
-_UNSUPPORTED = re.compile(r"(?m)^torch\._dynamo\.exc\.Unsupported: (?P<kind>[^\n]+)")
-_FRAME = re.compile(r'(?m)^  File "(?P<file>[^"\n]{1,300})", line (?P<line>\d{1,7}), in ')
-_OF_LIBRARY = re.compile(r"[/\\]torch[/\\]|site-packages|dist-packages")
-_REASON = re.compile(r"(?m)^ {0,8}- \d{1,6}/\d{1,6}:")
+_EXPLAINED = late(r"(?m)^(?:Graph Break Reason: )?(?P<kind>\S[^\n]{2,300})\n  Explanation: \S")
+_UNSUPPORTED = late(r"(?m)^torch\._dynamo\.exc\.Unsupported: (?P<kind>[^\n]+)")
+_FRAME = late(r'(?m)^  File "(?P<file>[^"\n]{1,300})", line (?P<line>\d{1,7}), in ')
+_OF_LIBRARY = late(r"[/\\]torch[/\\]|site-packages|dist-packages")
+_REASON = late(r"(?m)^ {0,8}- \d{1,6}/\d{1,6}:")
 #: What only an exception ends with: what it says was no graph break, then.
-_RAISED = re.compile(r"(?m)^\s*(?:from user code:|Set TORCHDYNAMO|Original traceback:)")
+_RAISED = late(r"(?m)^\s*(?:from user code:|Set TORCHDYNAMO|Original traceback:)")
 BREAKS, FAILURES, FRAGMENTS = "graph_breaks", "failures", "fragments"
 
 

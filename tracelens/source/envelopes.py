@@ -6,11 +6,11 @@ that nothing was put in front of, a record reaches from one to the next, and its
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
+from tracelens.late import late
 from tracelens.logs import Skimmed, StructuredLog
 from tracelens.remembered import of_reading
 
@@ -19,11 +19,11 @@ __all__ = ["Envelope", "Raw", "envelopes", "may_be_structured", "skimmed_of"]
 #: The first line of a record; :data:`~tracelens.source.prefixes.TORCH` finds the same parts in it.
 #: It is short enough that nobody takes it for a line that tells of a failure.
 _PREFIX = rb"[VIWECF](\d{4} \d\d:\d\d:\d\d\.\d{6}) {1,8}(\d{1,20}) [^\]\n\r\x1b]{1,120}\] "
-_BEGINS = re.compile(_PREFIX + rb'\{"')
-_ENVELOPE = re.compile(_PREFIX + rb'(\{"[^\n\r\x1b]*\n)')
+_BEGINS = late(_PREFIX + rb'\{"')
+_ENVELOPE = late(_PREFIX + rb'(\{"[^\n\r\x1b]*\n)')
 #: Where a line begins that is no payload, and the envelope that it is, whose newline is not taken;
 #: or a line of a payload that is looked at: what torch says of weights.
-_OUTSIDE = re.compile(
+_OUTSIDE = late(
     rb"\n(?!\t[^MUs])(?:"
     + _PREFIX
     + rb'(\{"[^\n\r\x1b]*)(?=\n)|[^\t]|\t(?:Missing key|Unexpected key|size mismatch for))'

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from tracelens.evidence import Evidence, Place
 from tracelens.grammars import Unreadable
+from tracelens.late import late
 from tracelens.logs import kind
 from tracelens.logs.torch_log import read_site
 from tracelens.source.prefixes import TORCH, undressed
@@ -19,13 +19,13 @@ KIND = "failures"
 #: Lines after a traceback with which a program ended; the excerpt holds some of them.
 MAX_AFTER = 40
 #: How the error of a function that Dynamo leaves out begins; it warns of other things, too.
-_TELLS = re.compile(
+_TELLS = late(
     r"Traceback \(most recent|WON'T CONVERT|\s{0,8}File \"[^\"\n]{0,300}torch[/\\\\]_"
     r"|[A-Za-z_][\w.]{0,120}(?:Error|Exception|Failed|Unsupported)(?::|$)"
 )
 #: How a break of the graph begins, and the line with its reason; lines of one.
-_BREAK = re.compile(r"Graph break: (?:skip: )?from user code at:")
-_REASON = re.compile(r"torch\._dynamo\.exc\.\w{1,40}: ")
+_BREAK = late(r"Graph break: (?:skip: )?from user code at:")
+_REASON = late(r"torch\._dynamo\.exc\.\w{1,40}: ")
 MAX_BREAK = 200
 #: Kinds that a program fills which has nothing to do with torch.compile.
 _OF_PROGRAMS = frozenset({"compile_errors", KIND, "warnings"})

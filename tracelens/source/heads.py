@@ -11,8 +11,9 @@ Only patterns, no state. All of them are linear: what a loop took is never given
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
+
+from tracelens.late import late
 
 __all__ = ["LEVELLED", "MAY_HEAD", "Head", "Heads"]
 
@@ -41,18 +42,16 @@ _AFTER = (
 )
 
 #: The first line of a record of any logger: a level or a time, and more of a prefix behind it.
-LEVELLED = re.compile(
-    rb"[\[(<]?(?:(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)[]:)>| ]|" + _STAMP + rb"\b)"
-)
+LEVELLED = late(rb"[\[(<]?(?:(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)[]:)>| ]|" + _STAMP + rb"\b)")
 _FIRSTS = (b"0", b"1", b"2", b"3", b"[", b"(", b"<", b"D", b"I", b"W", b"E", b"C", b"F")
 #: Told apart at a glance from most lines of programs.
-MAY_HEAD = re.compile(rb"[\[(<]?(?:\d{2}|" + _LEVEL + rb")")
+MAY_HEAD = late(rb"[\[(<]?(?:\d{2}|" + _LEVEL + rb")")
 #: A prefix in Python's basic format, in the middle of a line: a progress bar left no newline.
-_GLUED = re.compile(rb"(?<![\s\"'`(=])(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):torch\._[\w.]+:")
-_CLOCK = re.compile(_STAMP + rb",\d{3}")
-_SAYS_WHEN_OR_HOW = re.compile(_STAMP + rb"|" + _LEVEL + rb"|\.py\b")
-_ARTIFACT = re.compile(rb"\.__[a-z]\w*(?<!_)\Z")
-_HEAD = re.compile(
+_GLUED = late(rb"(?<![\s\"'`(=])(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):torch\._[\w.]+:")
+_CLOCK = late(_STAMP + rb",\d{3}")
+_SAYS_WHEN_OR_HOW = late(_STAMP + rb"|" + _LEVEL + rb"|\.py\b")
+_ARTIFACT = late(rb"\.__[a-z]\w*(?<!_)\Z")
+_HEAD = late(
     rb"(?P<before>" + _FIELDS + rb")(?P<named>" + _NAME + rb"(?P<after>" + _AFTER + _END + rb"))?"
 )
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
+from tracelens.late import late
 from tracelens.source.probe import Probe
 
 __all__ = ["jobs_of"]
@@ -21,10 +22,10 @@ MAX_TRACE_SKEW = 30.0
 #: Files of ranks, as a job's: rank, seconds at which it began, and what its head tells.
 _Job = list[tuple[str, float | None, Probe]]
 
-_RANK = re.compile(r"^(?P<head>.*?rank[-_.]?)(?P<rank>\d{1,6})(?P<rest>\D.*)?$", re.IGNORECASE)
+_RANK = late(r"^(?P<head>.*?rank[-_.]?)(?P<rank>\d{1,6})(?P<rest>\D.*)?$", re.IGNORECASE)
 #: What makes the name of a structured log unique.
-_UNIQUE = re.compile(r"^_[a-z0-9_]{8}(?=\.|$)")
-_HOST_TRACE = re.compile(r"^(?P<host>.+)_(?P<pid>\d+)\.(?P<stamp>\d{10,20})(?:\.pt)?\.trace\.json")
+_UNIQUE = late(r"^_[a-z0-9_]{8}(?=\.|$)")
+_HOST_TRACE = late(r"^(?P<host>.+)_(?P<pid>\d+)\.(?P<stamp>\d{10,20})(?:\.pt)?\.trace\.json")
 
 
 def jobs_of(probes: Sequence[Probe]) -> list[list[str]]:

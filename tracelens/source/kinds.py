@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
+from tracelens.late import late
 from tracelens.logs import CountedLog, Log, openings
 from tracelens.logs.torch_log import Site, read_site
 from tracelens.plugins.facts import LogFacts
@@ -20,20 +21,18 @@ __all__ = ["BY_HAND", "TELLING", "Kinds"]
 #: The width of a paste in which somebody broke lines of oneDNN where it suited, and its size.
 BY_HAND, MAX_PASTE = -1, 16_000
 #: A line of oneDNN that is a record of what ran, and how such a line ends: in a time.
-_RAN = re.compile(
-    rb"(?:onednn|dnnl|mkldnn)_verbose,(?:[^,\n]{1,40},){0,3}(?:exec|create:cache_\w+),"
-)
-_PIECE = re.compile(
+_RAN = late(rb"(?:onednn|dnnl|mkldnn)_verbose,(?:[^,\n]{1,40},){0,3}(?:exec|create:cache_\w+),")
+_PIECE = late(
     rb"[ \t]*(?:,|(?:src|dst|wei|wts|bia|idx|off|diff_\w{1,8}|ws|attr|alg|scratchpad)\b"
     rb"|(?:src|dst|wei|bia|diff)_|mb\d|\d+x\d|undef|[\w:]{0,20}:blocked:|(?:forward|backward)_)"
 )
-_TIME = re.compile(rb",[ \t]*\d+(?:[.,]\d+)?(?:e[-+]?\d+)?[ \t\r]*$")
+_TIME = late(rb",[ \t]*\d+(?:[.,]\d+)?(?:e[-+]?\d+)?[ \t\r]*$")
 
 #: What begins a stack in a record of torch 2.0 and 2.1, and a line of it.
 _OF_CODE, _STACK = " from user code at", re.compile(r'  ? ?File "[^"\n]+", line \d|    \S')
 #: What a prefix ends in whose record says why a function was compiled anew, and its reasons.
 _RECOMPILES = b"[__recompiles]"
-_REASONS = re.compile(
+_REASONS = late(
     r"\s+(?:triggered by the following guard failure|- (?:\d{1,9}/\d{1,9}: |User stack trace:|  ))"
 )
 
@@ -46,7 +45,7 @@ MANY = 200
 MAX_KNOWN, MAX_LENGTH = 2_000, 400
 #: Characters by which a line is shorter than the wrap where a path in it was replaced.
 EDITED = 16
-_CUT_PATH = re.compile(rb"/[^\s\"':,]{0,80}(?<!\.py)$")
+_CUT_PATH = late(rb"/[^\s\"':,]{0,80}(?<!\.py)$")
 
 
 class AnyOf:

@@ -5,12 +5,13 @@ Only patterns, no state. All of them are linear: no quantifier repeats over anot
 
 from __future__ import annotations
 
-import re
 import sys
 from datetime import date
 from functools import lru_cache
 
 import msgspec
+
+from tracelens.late import late
 
 __all__ = [
     "BEGUN",
@@ -33,7 +34,7 @@ _CLOCK = (
     rb"(?:\d{4} |\d{4}-\d\d-\d\d[T ])\d\d:\d\d:\d\d(?:Z|[+-]\d\d:?\d\d)?"
     rb"[.,]\d{3,6}(?:Z|[+-]\d\d:?\d\d)?"
 )
-_TIME = re.compile(
+_TIME = late(
     rb"(?:\d{4}-)?(\d\d)-?(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:Z|[+-]\d\d:?\d\d)?[.,](\d{3,6})"
 )
 #: Bytes of the clock of glog's format, and of what stands before its microseconds.
@@ -44,7 +45,7 @@ _LETTER = rb"[VIWECF]\d{4}(?: \d\d:|-\d\d-\d\d[T ])"
 #: A torch log prefix. ``clock`` and ``writer`` are volatile and split off; ``site`` goes to the
 #: grammar ``torch_log``. Three forms: glog (torch 2.2 on), Python logging (2.1), and trimmed by
 #: hand. Some builds write the date as ISO does, zone and all.
-TORCH = re.compile(
+TORCH = late(
     rb"(?:"
     rb"[VIWECF](?P<clock>" + _CLOCK + rb") +(?:(?P<writer>\d+) |(?=[\w./\\-]{0,100}torch[/\\]))"
     rb"(?P<site>[^\]\n]{1,400}\]"
@@ -62,35 +63,33 @@ TORCH = re.compile(
 )
 
 #: A glog prefix of torch in the middle of a line: a progress bar left no newline before it.
-_GLUED = re.compile(
+_GLUED = late(
     rb"(?<![\s\"'`(=])[VIWEC]" + _CLOCK + rb" +\d+ "
     rb"[\w./\\-]{0,200}torch[/\\][\w./\\-]{1,200}:\d+\] "
 )
 
 #: A warning behind a progress bar, which left no newline.
-_GLUED_WARNING = re.compile(
-    rb"(?<=it/s\])(?:[A-Za-z]:)?[/\\][^:\n]{1,500}:\d{1,7}: \w{0,60}Warning: "
-)
+_GLUED_WARNING = late(rb"(?<=it/s\])(?:[A-Za-z]:)?[/\\][^:\n]{1,500}:\d{1,7}: \w{0,60}Warning: ")
 
 #: The limit of recompiles as it was in 2022, behind the prefix of Python's logging.
-_GLUED_LIMIT = re.compile(
+_GLUED_LIMIT = late(
     rb"(?<!^)(?<![\w.])torchdynamo hit (?:recompilation cache limit|config\.\w{1,40}_limit) \(\d"
 )
 
 #: A table of autotuning behind a progress bar.
-_GLUED_TABLE = re.compile(rb"(?<=(?:it/s|s/it)\])AUTOTUNE (?=\w{1,100}\()")
+_GLUED_TABLE = late(rb"(?<=(?:it/s|s/it)\])AUTOTUNE (?=\w{1,100}\()")
 
 #: A line of sglang's log behind a progress bar.
-_GLUED_SERVER = re.compile(rb"(?<=it/s\])\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^\]\n]{0,40}\] ")
+_GLUED_SERVER = late(rb"(?<=it/s\])\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^\]\n]{0,40}\] ")
 
 #: A line of Python's logging that names torch, behind the columns of a benchmark.
-_GLUED_LOGGER = re.compile(
+_GLUED_LOGGER = late(
     rb"(?<=  )\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] (?:" + _ID + rb" )?"
     rb"torch\.[\w.]{1,100}: \[[A-Z]{4,8}\] "
 )
 
 #: A line of oneDNN in the middle of another one, for the same reason.
-_GLUED_ONEDNN = re.compile(
+_GLUED_ONEDNN = late(
     rb"(?<![\"'`(=A-Za-z_$/.-])(?<!\$ )(?=(?:onednn|dnnl|mkldnn)_verbose,"
     rb"(?:v\d+,)?(?:[\d.]{1,30},)?(?:info|primitive|graph|common|ukernel|exec|create|cpu|gpu)\b)"
 )
@@ -98,14 +97,14 @@ _GLUED_ONEDNN = re.compile(
 #: The rest of a torch prefix whose beginning was lost, of ``.../guards.py:5396] [0/1] [__guards]``:
 #: the place up to its bracket, or the rest of a mark, such as ``uards]``. A bracket that a program
 #: opens itself, as in ``[rank0]:``, is none.
-TORN = re.compile(rb"[^\]\[\n]{0,200}\.py:\d{1,6}\] |[\w/!:-]{0,100}\] ")
+TORN = late(rb"[^\]\[\n]{0,200}\.py:\d{1,6}\] |[\w/!:-]{0,100}\] ")
 _OURS = (
     _LETTER + rb"|(?:onednn|dnnl|mkldnn)_verbose,|\[rank\d"
     rb"|\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] (?:" + _ID + rb" )?torch\."
     rb"|(?:" + _ID + rb" )?" + _ARTIFACT
 )
 #: The beginning of a line of torch or oneDNN, however short.
-BEGUN = re.compile(_LETTER + rb"|onednn_verbose,")
+BEGUN = late(_LETTER + rb"|onednn_verbose,")
 
 _DAY = rb"\d{4}-\d\d-\d\d"
 _HOUR = rb"\d\d:\d\d:\d\d"
@@ -132,7 +131,7 @@ _LOGGER = (
 )
 
 #: One layer of transport: container, orchestrator, journal, CI, launcher, quotation, line number.
-TRANSPORT = re.compile(
+TRANSPORT = late(
     rb"(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,\d]{0,12}(?:Z|[+-]\d\d:?\d\d))"
     rb"(?: (?:stdout|stderr) (?P<part>[FP]))? ?"
     # torchrun writes no blank after it, the exceptions of a rank do; a quotation has one or none.
@@ -171,12 +170,12 @@ TRANSPORT = re.compile(
     # ... and before one of the profiler.
     rb"|[+-](?= {2,60}(?:Name  |[\w:]{2,80} {1,20}\d{1,3}\.\d\d%  +[\d.]{1,12}[mu]?s  ))"
 )
-_ANSI = re.compile(
+_ANSI = late(
     rb"\x1b(?:\[[0-?]{0,16}[ -/]{0,4}[@-~]"
     rb"|\][^\x07\x1b\n]{0,2000}(?:\x07|\x1b\\)|[()][\w])"
 )
 
-_RANKED = re.compile(r"torch_trace_rank_(\d{1,6})(?!\d)[^/\\]*$")
+_RANKED = late(r"torch_trace_rank_(\d{1,6})(?!\d)[^/\\]*$")
 
 
 def peel(line: bytes) -> tuple[bytes, str, bool]:

@@ -7,11 +7,11 @@ so do some lines within records, which are named where nothing more can be read 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tracelens.evidence import Evidence, Place
+from tracelens.late import late
 from tracelens.logs import Log, believed, kind
 from tracelens.logs.torch_log import Site
 from tracelens.source.closing import own
@@ -26,7 +26,7 @@ __all__ = ["hand_over_left"]
 #: Shortest beginning of a message that is believed behind a compile id.
 BEHIND_ID = 8
 #: A compile id: what is left of the prefix.
-_ID = re.compile(r"\[(?P<frame>\d{1,6}/\d{1,6}(?:_\d{1,3})?)\] (?=\S)")
+_ID = late(r"\[(?P<frame>\d{1,6}/\d{1,6}(?:_\d{1,3})?)\] (?=\S)")
 #: Beginnings that other programs' messages have as well.
 _OF_ANYONE = (
     "Skipping frame ",
@@ -62,7 +62,7 @@ _OF_ANYONE = (
     "scheduling ",
     "skipping: ",
 )
-_WORD = re.compile(r"[A-Za-z]{3}")
+_WORD = late(r"[A-Za-z]{3}")
 CODE, FAILURES = "output_code", "failures"
 #: Lines that only torch writes, by the kind of log whose records they are of.
 _LINES = {
@@ -105,13 +105,13 @@ _LINES = {
     r"|[xyr]\w?offset = tl\.program_id\()",
 }
 #: What stands in lines of generated code, and in no other program's.
-_IN_CODE = re.compile(
+_IN_CODE = late(
     r"\bat::vec::Vec|\bVectorized(?:::loadu|\(static_cast<)|\bkernel_micro_gemm|\bc10::ForcedUnroll"
     r"|\binductor_cpu_integer_div|\b(?:Kr_blocks|num_Kt_blocks|_local_acc_buf)\b"
     r"|\btorch/csrc/inductor/|\brecursively_apply_fns\b|\btorch\._inductor\.(?:utils|wrapper_bench)"
 )
 _FENCE = "```"
-_PATTERNS = {name: re.compile(pattern) for name, pattern in _LINES.items()}
+_PATTERNS = {name: late(pattern) for name, pattern in _LINES.items()}
 
 
 class _Begun(NamedTuple):

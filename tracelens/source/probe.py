@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from tracelens.errors import SourceError
+from tracelens.late import late
 from tracelens.source.files import Stream
 from tracelens.source.prefixes import clock
 
@@ -19,18 +20,18 @@ __all__ = ["Probe", "probe"]
 MAX_LOOK = 1 << 20
 #: What begins a record of a structured log, after torch's prefix.
 _STRUCTURED = b"torch/_logging/structured.py"
-_WRITER = re.compile(
+_WRITER = late(
     rb"(?:^|[ :\]\"m])[VIWECF](?P<clock>\d{4}(?:-\d\d-\d\d[T ]| )\d\d:\d\d:\d\d[.,]\d{3,6}) +"
     rb"(?P<pid>\d{1,10}) [\w./\\-]{1,200}:\d+\]",
     re.MULTILINE,
 )
-_HOST = re.compile(
+_HOST = late(
     rb'"cat": ?"(?:cpu_op|user_annotation|cpu_instant_event|python_function|Operator)"'
     rb'[^{}]{0,2000}?"pid": ?"?(?P<pid>\d{1,10})"?[^{}]{0,200}?"ts": ?(?P<us>\d{1,17})'
 )
-_BASE = re.compile(rb'"baseTimeNanoseconds": ?(\d{1,19})')
-_WORLD = re.compile(rb'"world_size": ?(\d{1,9})')
-_RANK = re.compile(rb'"distributedInfo": ?\{[^{}\[\]]{0,400}?"rank": ?(\d{1,9})\b')
+_BASE = late(rb'"baseTimeNanoseconds": ?(\d{1,19})')
+_WORLD = late(rb'"world_size": ?(\d{1,9})')
+_RANK = late(rb'"distributedInfo": ?\{[^{}\[\]]{0,400}?"rank": ?(\d{1,9})\b')
 #: Microseconds since 1970 are more than this, microseconds of a trace's own clock are less.
 _EPOCH_US = 1e15
 

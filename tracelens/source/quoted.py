@@ -5,11 +5,11 @@ Only where nothing else in a few lines was recognised: who asks about a warning 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from tracelens.evidence import Evidence, Place
+from tracelens.late import late
 from tracelens.logs import Log, Record, believed
 from tracelens.logs.torch_log import Site
 from tracelens.source.closing import own
@@ -21,13 +21,13 @@ __all__ = ["hand_over_quoted"]
 #: Lines that are not empty of such a text, and places in a line at which a message may begin.
 MAX_LINES, MAX_PLACES = 12, 60
 #: What stands before a quotation: a level, a mark of one, a colon, a rule, what opens an argument.
-_BEFORE = re.compile(r"\[(?:WARNING|ERROR|INFO|DEBUG)\] |(?:: | [|>-]+ )|[`\"'\u201c\u2018(\[=>]")
+_BEFORE = late(r"\[(?:WARNING|ERROR|INFO|DEBUG)\] |(?:: | [|>-]+ )|[`\"'\u201c\u2018(\[=>]")
 #: What ends it, by how it began.
-_ENDS = {"`": re.compile(r"`(?=[\s.,;:)]|$)"), "\u201c": re.compile("\u201d")}
+_ENDS = {"`": late(r"`(?=[\s.,;:)]|$)"), "\u201c": late("\u201d")}
 #: The logger and the level, where these were quoted with it.
-_HEAD = re.compile(r"[Tt]orch[\w.]{0,200}: \[[A-Z]{4,8}\] ")
+_HEAD = late(r"[Tt]orch[\w.]{0,200}: \[[A-Z]{4,8}\] ")
 #: A line of a program's text, which has the message and did not print it.
-_CODE = re.compile(
+_CODE = late(
     r"\s*(?:[+-]\s*)?(?:def|class|import|from|return|raise|assert|if|elif|with|for)\b[^:]{0,200}[:(]"
     r"|\s*(?:[+-]\s*)?(?:[\w.]{1,60}\(|[fr]?\")"
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from tracelens.late import late
 from tracelens.logs._own_errors import OWN_ERRORS
 
 __all__ = ["HINTS", "HOT", "TRIGGERS"]
@@ -115,9 +116,9 @@ TRIGGERS = (
 #: by a pattern, which begins there as well.
 HOT: tuple[tuple[bytes, re.Pattern[bytes] | None], ...] = (
     (b"Traceback (most recent", None),
-    (b"Error", re.compile(rb"Error[:(\n\r'\"\x1b ]")),
-    (b"Exception", re.compile(rb"Exception[:(\n\r ]")),
-    (b"error", re.compile(rb"error(?:: (?![-\d.])| C\d{4}\b| LNK\d{4}\b)")),
+    (b"Error", late(rb"Error[:(\n\r'\"\x1b ]")),
+    (b"Exception", late(rb"Exception[:(\n\r ]")),
+    (b"error", late(rb"error(?:: (?![-\d.])| C\d{4}\b| LNK\d{4}\b)")),
     (b"exception was the direct", None),
     (b"raised:", None),
     (b"Unsupported: ", None),
@@ -173,7 +174,7 @@ HOT: tuple[tuple[bytes, re.Pattern[bytes] | None], ...] = (
     (b"API call failed at", None),
     (b"compilation failed: triton_", None),
     (b"mounted with noexec", None),
-    (b"torch.Size([", re.compile(rb"torch\.Size\(\[[^\]\n]{0,200}?\b[su]\d")),
+    (b"torch.Size([", late(rb"torch\.Size\(\[[^\]\n]{0,200}?\b[su]\d")),
     (b"nvcc fatal", None),
     (b"requires .target", None),
     (b"EngineCore failed", None),
@@ -194,16 +195,16 @@ HOT: tuple[tuple[bytes, re.Pattern[bytes] | None], ...] = (
     (b"Failed running call_", None),
     (b"raise constraint_violation_error", None),
     (b": Assertion `", None),
-    (b"  args[", re.compile(rb"  args\[\d{1,2}\]: ")),
-    (b'File "', re.compile(rb'File "[^"\n]{1,300}", line \d')),
-    (b".py:", re.compile(rb"\.py:\d{1,6}(?: in |: in |, in )\w")),
+    (b"  args[", late(rb"  args\[\d{1,2}\]: ")),
+    (b'File "', late(rb'File "[^"\n]{1,300}", line \d')),
+    (b".py:", late(rb"\.py:\d{1,6}(?: in |: in |, in )\w")),
     (b": warning: ", None),
     (b": note: ", None),
     (b"In file included from", None),
 )
 
 #: What an excerpt must hold so that it is about compiled code, a toolchain or a device.
-HINTS = re.compile(
+HINTS = late(
     rb"torch[._/\\]_(?:subclasses|dynamo|inductor|functorch|export|higher|library)|torch[/\\](?:export|fx)[/\\]|torchinductor|torch\.fx\b|triton|"
     rb"TORCHDYNAMO|TORCH_LOGS|nductor|InternalTorchDynamo|BackendCompilerFailed|Dynamo|dynamo"
     rb"|compile|C(?:pp|\+\+) ?[Cc]ompile|Python\.h|cuda(?:_runtime)?\.h|std\w{3,5}\.h"

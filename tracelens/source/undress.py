@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
 
+from tracelens.late import late
 from tracelens.source.prefixes import TORCH, peel, unglued, unwrap_json
 
 __all__ = ["Bare", "undress"]
 
 #: One layer of a program's own logger, of a tool that shows a traceback, or of a quotation.
-_LAYER = re.compile(
+_LAYER = late(
     # loguru, structlog, and most formats: a time or a level, and what stands up to the message.
     r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,\d]{0,10}Z?\s{0,3}(?:\|\s{0,2}[A-Z]{4,8}\s{0,4}\|\s{0,2}"
     r"[\w.<>:]{1,120}(?: - |\s)|\[\s{0,2}[A-Za-z]{4,8}\s{0,4}\]\s{0,2}|[A-Z]{4,8}\s{1,4}"
@@ -33,27 +33,27 @@ _LAYER = re.compile(
     # ComfyUI's error reports.
     r"|- \*\*Exception (?:Type|Message):\*\* "
 )
-_RIGHT = re.compile(r"\s{0,400}[│┃║]\s{0,8}$")
-_FRAME = re.compile(r"\s{0,400}(?:[╭╰┌└├┏┗╔╚╞].{0,3}[─━═]|[─━═]{8})")
+_RIGHT = late(r"\s{0,400}[│┃║]\s{0,8}$")
+_FRAME = late(r"\s{0,400}(?:[╭╰┌└├┏┗╔╚╞].{0,3}[─━═]|[─━═]{8})")
 #: Links of a terminal or of Markdown leave their text.
-_LINK = re.compile(r"\[([^\]\n]{1,300})\]\((?:https?|file)://[^)\n]{1,400}\)")
+_LINK = late(r"\[([^\]\n]{1,300})\]\((?:https?|file)://[^)\n]{1,400}\)")
 
 
 #: Modules of torch that log an error and then raise it.
-_RAISES = re.compile(
+_RAISES = late(
     rb"E\d{4} [^]]*(?:triton_heuristics|elastic/multiprocessing/api)\.py:\d+\]"
     rb"|(?:\[?ERROR\]?:? ?)?torch\.distributed\.elastic\.multiprocessing\.api: ?(?:\[ERROR\])?"
 )
 #: Where torch logs the error of a function that it leaves uncompiled.
-_LEAVES_OUT = re.compile(
+_LEAVES_OUT = late(
     rb"[WE]\d{4}[ -][^]]*convert_frame\.py:\d+\]"
     rb"|.{0,60}torch\._dynamo\.convert_frame: \[(?:WARNING|ERROR)\]"
 )
 #: The head of a frame in a box that was too narrow for it.
-_BROKEN = re.compile(r"(?:[A-Za-z]:\\|[/~])(?:[^\s:]{12,400}|\S{1,400}\.py:\d{1,6}(?: in)?)$")
+_BROKEN = late(r"(?:[A-Za-z]:\\|[/~])(?:[^\s:]{12,400}|\S{1,400}\.py:\d{1,6}(?: in)?)$")
 #: The head of a frame without its line, and the line of source that is pointed at.
-_UNNUMBERED = re.compile(r"\s{0,4}(?:[A-Za-z]:)?[~/\\][^\s:]{1,300}\.py in \w")
-_ARROW = re.compile(r"\s{0,8}-{2,5}> (\d{1,6})\b")
+_UNNUMBERED = late(r"\s{0,4}(?:[A-Za-z]:)?[~/\\][^\s:]{1,300}\.py in \w")
+_ARROW = late(r"\s{0,8}-{2,5}> (\d{1,6})\b")
 #: Line ends that were printed as two characters, in a traceback that is.
 _ESCAPED = (rb"\n  File ", rb"\nTraceback (most recent")
 
