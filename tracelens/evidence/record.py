@@ -61,6 +61,8 @@ class Joined(Record):
     """A record that is made from others: its table is what :meth:`join` gives."""
 
     from_code: ClassVar[bool] = True
+    #: Whether there is no row unless all that :meth:`walks` returns is there, not one of them.
+    together: ClassVar[bool] = False
 
     @classmethod
     def join(cls, *tables: Any, **optional: Any) -> Iterable[Seen[Any]]:

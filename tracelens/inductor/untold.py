@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import ConfigDict, SkipValidation
 
@@ -12,10 +12,8 @@ from tracelens.evidence import Seen, Table
 from tracelens.inductor.library_calls import LibraryCall
 from tracelens.logs import Joined, Record
 from tracelens.logs._problems import Task, task_of
-
-if TYPE_CHECKING:
-    from tracelens.logs.onednn_verbose import PrimitiveExec
-    from tracelens.logs.output_code import OutputModule
+from tracelens.logs.onednn_verbose import PrimitiveExec
+from tracelens.logs.output_code import OutputModule
 
 __all__ = ["UntoldConvolution", "falls_back", "multiplications"]
 
@@ -36,16 +34,16 @@ class UntoldConvolution(Joined):
         frozen=True, extra="forbid", arbitrary_types_allowed=True
     )
 
+    together = True
+
     call: SkipValidation[LibraryCall]
     #: Convolutions that generated code leaves to a library, this one among them.
     among: int
 
     @classmethod
     def walks(cls) -> tuple[type[Record], ...]:
-        """Without generated code nothing is missing among executions."""
-        from tracelens.logs.output_code import OutputModule  # noqa: PLC0415 -- of few logs
-
-        return (OutputModule,)
+        """Without executions nothing is missing among them, nor without generated code."""
+        return PrimitiveExec, OutputModule
 
     @classmethod
     def join(

@@ -115,6 +115,8 @@ class TableFacts(msgspec.Struct, frozen=True):
     plain: bool
     #: The record types that its rows come from, as ``module:class``.
     types: tuple[str, ...]
+    #: Whether its rows come from all of them together, so that none may be missing.
+    together: bool
     #: The types that are joined from the whole evidence, which only they themselves understand.
     joins: tuple[str, ...]
     #: Whether it has a row whatever was read: it is given, and is no reason to ask a rule.
@@ -133,6 +135,7 @@ class TableFacts(msgspec.Struct, frozen=True):
             required=required,
             plain=types == {kind},
             types=tuple(sorted(map(name_of, types))),
+            together=issubclass(kind, Joined) and kind.together,
             joins=tuple(sorted(map(name_of, joins))),
             always=not types and not joins,
             switches=tuple(switches(kind)),

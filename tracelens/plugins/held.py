@@ -47,6 +47,8 @@ class Held:
 
     def may_fill(self, table: TableFacts) -> bool:
         """Tell whether something that rows of ``table`` come from is there."""
+        if table.together:
+            return self._types.issuperset(table.types)
         return not self._types.isdisjoint(table.types) or any(map(self._has, table.joins))
 
     def moves(self, rule: RuleFacts) -> bool:
