@@ -89,12 +89,12 @@ def _names_one(record: Recompile) -> bool:
 def _with_two_shapes(trees: Table[GuardTree]) -> set[Frame]:
     shapes: defaultdict[tuple[Frame, str], set[str]] = defaultdict(set)
     for row in trees:
+        if not any(_NAMED in guard.expression for guard in row.record.guards):
+            continue  # most have none
         held = [
             (source, size[1])
             for source, guard in row.record.checks()
-            if _PARAMETER in source
-            and _NAMED in guard.expression  # most have not
-            and (size := _SIZE.search(guard.expression))
+            if _PARAMETER in source and (size := _SIZE.search(guard.expression))
         ]
         for frame in {_frame(place) for place in row.places} if held else ():
             for source, shape in held:

@@ -58,6 +58,8 @@ class Renderer:
     suffixes: ClassVar[tuple[str, ...]] = ()
     #: Whether names are redacted unless the user says otherwise.
     redacts: ClassVar[bool] = True
+    #: Whether it draws any table of the report; one that does not is spared their redaction.
+    draws_tables: ClassVar[bool] = True
 
     @classmethod
     def render(cls, report: Report, options: Options) -> str:

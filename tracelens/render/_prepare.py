@@ -29,7 +29,8 @@ def prepare(
     if wanted:
         from tracelens.render._redact import redact  # noqa: PLC0415 -- costly, seldom needed
 
-        stored, replaced = redact(report, options.redact_words, wanted)
+        words = options.redact_words
+        stored, replaced = redact(report, words, wanted, tables=format_.draws_tables)
     else:
         stored, replaced = _reloaded(report), 0
     text = stored.to_json()

@@ -188,7 +188,11 @@ def _is_distinctive(name: str) -> bool:
 
 
 def redact(
-    report: Report, words: Iterable[str] = (), level: bool | str | None = None
+    report: Report,
+    words: Iterable[str] = (),
+    level: bool | str | None = None,
+    *,
+    tables: bool = True,
 ) -> tuple[Report, int]:
     """Return the report without names and secrets, and how many mentions were replaced.
 
@@ -196,11 +200,12 @@ def redact(
         report: What to hide names in.
         words: Further texts to replace, as they stand.
         level: What else to replace: ``paths``, ``source``, ``all``.
+        tables: Whether the report keeps its tables; without, names are learnt from them, too.
     """
     data = json.loads(report.to_json())
     digests = [source.pop("sha256") for source in data["inputs"]]
     tool = data.pop("tool")
-    data, count = without_names(data, words)
+    data, count = without_names(data, words, leave_out=() if tables else ("tables",))
     if isinstance(level, str):
         data, more = without_own(data, level)
         count += more
@@ -209,10 +214,13 @@ def redact(
     return Report.model_validate(data | {"tool": tool}), count
 
 
-def without_names(data: Any, words: Iterable[str] = ()) -> tuple[Any, int]:
+def without_names(
+    data: Any, words: Iterable[str] = (), *, leave_out: Iterable[str] = ()
+) -> tuple[Any, int]:
     """Return the JSON value without names and secrets, and how many mentions were replaced.
 
-    What is recognised once is replaced everywhere, also where it stands alone.
+    What is recognised once is replaced everywhere, also where it stands alone. The keys that are
+    to be left out are learnt from, and are then gone.
     """
     redactor = Redactor(words)
     texts: dict[str, str] = {}  # keys and words come again and again
@@ -221,4 +229,6 @@ def without_names(data: Any, words: Iterable[str] = ()) -> tuple[Any, int]:
     for text in texts:
         redactor.learn(text)
     redactor.ready()
+    for key in leave_out:
+        del data[key]
     return map_strings(data, redactor), redactor.count

@@ -14,6 +14,7 @@ class Concise(Renderer):
     """``file:line: CODE message``: for editors, ``grep`` and a first look."""
 
     name = "concise"
+    draws_tables = False
 
     @classmethod
     def render(cls, report: Report, options: Options) -> str:
