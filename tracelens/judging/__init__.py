@@ -17,7 +17,6 @@ from tracelens.judging.ownership import for_users
 from tracelens.judging.suppression import suppressed
 from tracelens.judging.verdicts import Judge
 from tracelens.judging.watching import TRACE, Watched
-from tracelens.logs._trace_header import TraceHeader
 from tracelens.logs.recording import ended, notes
 from tracelens.plugins import manifest, packs
 from tracelens.plugins.facts import RuleFacts
@@ -284,6 +283,8 @@ def _traced(evidence: Evidence) -> list[str]:
     """Return the ranks that traces of jobs of several are of, by number."""
     if TRACE not in evidence.kinds:
         return []
+    from tracelens.logs._trace_header import TraceHeader  # noqa: PLC0415 -- of traces only
+
     headers = [seen.record for seen in evidence.table(TraceHeader)]
     several = {
         head.rank for head in headers if head.rank is not None and (head.world_size or 0) > 1
@@ -294,7 +295,8 @@ def _traced(evidence: Evidence) -> list[str]:
 def _unread_ranks(evidence: Evidence) -> Iterator[str]:
     """Yield which ranks of a job have no trace among the inputs, if any."""
     if TRACE in evidence.kinds:
-        from tracelens.traces.ranks import missing  # noqa: PLC0415 -- of traces only
+        from tracelens.logs._trace_header import TraceHeader  # noqa: PLC0415 -- of traces only
+        from tracelens.traces.ranks import missing  # noqa: PLC0415
 
         unread = missing([seen.record for seen in evidence.table(TraceHeader)])
         if unread:

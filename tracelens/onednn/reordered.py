@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from tracelens.evidence import Place, Seen, Table
-from tracelens.inductor.weights import transposes_signals
 from tracelens.logs import _onednn_work as work
 from tracelens.logs._onednn_parts import MemoryDescriptor
 from tracelens.onednn.implementations import COMPUTE
@@ -137,6 +136,8 @@ def unpackable(
     if len(modules) and words and not any(_calls(row.record, words) for row in modules):
         return "eager"
     if found[0].primitive == "deconvolution":  # of which no call is told by its sizes
+        from tracelens.inductor.weights import transposes_signals  # noqa: PLC0415 -- of few logs
+
         return "1-d" if transposes_signals(modules) else ""
     calls: dict[int, list[Unpackable]] = {}
     for row in ran:

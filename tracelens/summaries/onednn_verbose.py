@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tracelens.evidence import Evidence
-from tracelens.logs.mkl_verbose import MklCall
+from tracelens.evidence import Evidence, Table
 from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 from tracelens.onednn import precision, summary
 
@@ -24,7 +23,11 @@ def tables(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
 
 def precisions(evidence: Evidence) -> Mapping[str, list[dict[str, Any]]]:
     """Return ``precision``, with the products of MKL."""
-    execs, calls = evidence.table(PrimitiveExec), evidence.table(MklCall)
+    execs, calls = evidence.table(PrimitiveExec), Table[Any](())
+    if "mkl_verbose" in evidence.kinds:
+        from tracelens.logs.mkl_verbose import MklCall  # noqa: PLC0415 -- of few logs
+
+        calls = evidence.table(MklCall)
     return precision.tables(execs, calls, _isa(evidence))
 
 
