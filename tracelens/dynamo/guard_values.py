@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens import grammars
-from tracelens.logs import recompiles
-from tracelens.logs.guards import Guard, GuardTree
-from tracelens.logs.recompiles import LengthCheck, Recompile, Source, ValueCheck
+
+if TYPE_CHECKING:
+    from tracelens.logs.guards import Guard, GuardTree
+    from tracelens.logs.recompiles import Recompile, Source
 
 __all__ = ["Number", "failed", "lengths", "numbers"]
 
 #: Kinds of guards that compare with a value; none up to torch 2.3.
 KINDS = frozenset({"CONSTANT_MATCH", "EQUALS_MATCH", ""})
 _LENGTH = "LENGTH_CHECK"
+#: How a guard ends that compares with a number: of others, nothing is read.
+_ENDS = re.compile(r"(?:[\d.]|inf|nan)\)? *\Z")
 
 
 class Number(NamedTuple):
@@ -47,6 +51,10 @@ def numbers(tree: GuardTree) -> Iterator[Number]:
     for guard in tree.guards:
         if guard.kind not in KINDS or " == " not in guard.expression:
             continue
+        if not _ENDS.search(guard.expression):
+            continue
+        from tracelens.logs.recompiles import ValueCheck  # noqa: PLC0415 -- few trees have one
+
         check = _check(guard.expression)
         if not isinstance(check, ValueCheck) or check.operator.strip() != "==":
             continue
@@ -58,13 +66,19 @@ def numbers(tree: GuardTree) -> Iterator[Number]:
 def lengths(tree: GuardTree) -> Iterator[Number]:
     """Yield the guards of a tree that ask how many items a container has."""
     for guard in tree.guards:
-        check = _check(guard.expression) if guard.kind == _LENGTH else None
+        if guard.kind != _LENGTH:
+            continue
+        from tracelens.logs.recompiles import LengthCheck  # noqa: PLC0415 -- few trees have one
+
+        check = _check(guard.expression)
         if isinstance(check, LengthCheck) and check.operator.strip() == "==":
             yield Number(check.source, check.length, guard, is_length=True)
 
 
 def _check(expression: str) -> object:
     """Read a guard as the log of recompiles writes it: the texts are the same."""
+    from tracelens.logs import recompiles  # noqa: PLC0415 -- few trees have such a guard
+
     grammar = grammars.load(recompiles.Recompiles.name, recompiles.__name__)
     try:
         return grammar.nested("check", expression)
@@ -74,6 +88,8 @@ def _check(expression: str) -> object:
 
 def failed(recompile: Recompile) -> Iterator[Source]:
     """Yield the values on whose guards a recompile failed."""
+    from tracelens.logs.recompiles import LengthCheck, ValueCheck  # noqa: PLC0415 -- as above
+
     for failure in recompile.failures:
         if isinstance(failure.check, ValueCheck | LengthCheck):
             yield failure.check.source

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from tracelens.dynamo.run_facts import InRun, facts_of
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.failures import Failure as Ending
 from tracelens.logs._loops import strips
 from tracelens.onednn.stories import NO_VECTORS
 from tracelens.remedies import Remedy
@@ -21,6 +20,7 @@ from tracelens.words import plural
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
     from tracelens.dynamo.settings import Setting
+    from tracelens.failures import Failure as Ending
     from tracelens.inductor.cpp import CppKernel
     from tracelens.logs.compile_errors import Failure
     from tracelens.logs.inductor_debug import InductorNote

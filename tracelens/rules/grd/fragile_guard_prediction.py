@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.guard_values import Number, failed, lengths, numbers
@@ -11,11 +11,13 @@ from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.frames.guard_entries import GuardedEntry
 from tracelens.logs._stack import StackFrame
-from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.words import few
+
+if TYPE_CHECKING:
+    from tracelens.logs.recompiles import Recompile
 
 __all__ = ["FragileGuardPrediction"]
 

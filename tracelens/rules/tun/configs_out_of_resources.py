@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from tracelens.dynamo.run_facts import InRun
 from tracelens.evidence import Seen, Table
-from tracelens.failures import Failure as Ending
 from tracelens.inductor.autotune_drops import Search, dropped, measured, quote
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
@@ -17,6 +16,7 @@ from tracelens.words import plural
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
+    from tracelens.failures import Failure as Ending
     from tracelens.logs.autotune import AutotuneTable
 
 __all__ = ["ConfigsOutOfResources"]
