@@ -109,3 +109,29 @@ def test_seconds_of_compilations_within_are_their_own(
     found: list[tuple[float, float]], own: list[float]
 ) -> None:
     assert _own_seconds(spans(*found)) == own
+
+
+ENDED = (
+    "torch._dynamo.exc.FailOnRecompileLimitHit: recompile_limit reached with fullgraph=True. "
+    "Excessive recompilations can degrade performance.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("function", "source", "advised"),
+    [
+        ("orthogonalize", "params[0]", ["parameter-symbols", "raise-limit"]),
+        ("forward", "weight", ["compile-around", "parameter-symbols", "raise-limit"]),
+        ("project", "self._parameters['weight']", ["compile-around", "raise-limit"]),
+    ],
+)
+def test_parameters_of_an_optimizer_are_of_no_layer(
+    function: str, source: str, advised: list[str], tmp_path: Path
+) -> None:
+    reason = f"tensor '{source}' size mismatch at index 1. expected 640, actual 8{NOTE}"
+    text = (
+        f"{HEAD}torch._dynamo hit config.recompile_limit (8)\n"
+        f"{HEAD}   function: '{function}' (/home/ana/proj/net.py:14)\n"
+        f"{HEAD}   last reason: 0/7: {reason}\n{ENDED}"
+    )
+    assert ids(told("RCP001", text, tmp_path)) == advised

@@ -37,6 +37,12 @@ def _about(id: str, text: str, cause: str, *codes: str) -> Remedy:  # noqa: A002
 #: How a reason names a parameter that a module holds.
 _OF_MODULE = re.compile(r"self\b|_parameters|_modules|\.(?:weight|bias)\b")
 
+
+def _of_layers(data: RecompileData) -> bool:
+    """Whether layers share the function: an optimizer's step over parameters is no layer."""
+    return data.function in {"forward", "_forward"} or _OF_MODULE.search(data.source) is not None
+
+
 #: Sizes that are channels of layers are multiples of this, and not below.
 CHANNELS = 16
 
@@ -110,7 +116,11 @@ BY_CAUSE = (
         "fills before each call.",
         "RCP017",
     ),
-    _about("compile-around", "Compile the model around the layers that share it.", "RCP018"),
+    replace(
+        _about("compile-around", "Compile the model around the layers that share it.", "RCP018"),
+        when="RCP018 is the cause, in a `forward` or of what a module holds",
+        applies=lambda data: data.cause == "RCP018" and _of_layers(data),
+    ),
     Remedy(
         "parameter-symbols",
         "Let sizes of parameters become symbols.",
