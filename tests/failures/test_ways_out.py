@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tracelens import analyze
 from tracelens.report import Finding
 
@@ -98,7 +100,17 @@ def test_an_unknown_error_in_backward_is_looked_for_there(tmp_path: Path) -> Non
     codes = [{one.id: one.code or "" for one in found.advice} for found in (forward, backward)]
     assert codes[0]["bisect"].endswith("torch.compile(model, backend=b)(*inputs)")
     assert codes[1]["bisect"].endswith("torch.compile(model, backend=b)(*inputs).sum().backward()")
-    assert ["disable" in one for one in codes] == [True, False]
+    # A program's top level is no function that could be left out.
+    assert ["disable" in one for one in codes] == [False, False]
+
+
+@pytest.mark.parametrize(("name", "is_advised"), [("step", True), ("<module>", False)])
+def test_only_a_function_is_left_out(name: str, *, is_advised: bool, tmp_path: Path) -> None:
+    ended = "SystemError: oddlib gave up\n"
+    text = ENDED.replace("raise InductorError(e", "give(e").replace("in <module>", f"in {name}")
+    found = first(text.rpartition("torch.")[0] + ended, tmp_path)
+    assert found.code == "ERR000"
+    assert ("disable" in {one.id for one in found.advice}) is is_advised
 
 
 def test_a_function_of_the_program_that_the_compiler_calls_is_mended(tmp_path: Path) -> None:

@@ -252,7 +252,8 @@ def leave_out(unless: Callable[[FailureData], bool] = in_backward) -> Remedy:
         ),
         code=disabled,
         since="2.1",
-        applies=lambda d: not unless(d),
+        # A program's top level is no function, and a lambda has no line for a decorator.
+        applies=lambda d: not d.function.startswith("<") and not unless(d),
         proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
     )
 
