@@ -20,12 +20,15 @@ def library(text, name="oddlib"):
     return importlib.import_module(name)
 
 
-library("""
+library(
+    """
 import torch
 
 def wave(x):
     return torch.sin(x)
-""", "oddwaves")
+""",
+    "oddwaves",
+)
 odd = library("""
 import torch
 from oddwaves import wave
