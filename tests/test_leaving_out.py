@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import types
 from pathlib import Path
@@ -49,9 +50,11 @@ def test_the_function_that_holds_the_line_is_left_out(
     file = tmp_path / "site-packages" / "oddlib_left" / "parts.py"
     file.parent.mkdir(parents=True)
     file.write_text(TEXT)
+    (file.parent / "user.py").write_text("from oddlib_left.parts import helper, One")
     monkeypatch.syspath_prepend(str(tmp_path / "site-packages"))
     for name in [one for one in sys.modules if one.startswith("oddlib_left")]:
         monkeypatch.delitem(sys.modules, name)
+    user = importlib.import_module("oddlib_left.user")  # it has the function by its name, too
     compiler = types.SimpleNamespace(disable=lambda found: ("left out", found))
     code = left_out(function, str(file), line)
     names = {"torch": types.SimpleNamespace(compiler=compiler)}
@@ -59,6 +62,7 @@ def test_the_function_that_holds_the_line_is_left_out(
     part = vars(names["part"])
     held = {one: part[one] if one == "helper" else vars(part[one])["forward"] for one in LEFT}
     assert [one for one in LEFT if isinstance(held[one], tuple)] == left
+    assert (vars(user)["helper"], vars(user)["One"]) == (part["helper"], part["One"])
 
 
 LEFT = ("One", "Two", "helper")

@@ -104,6 +104,23 @@ def test_marking_is_advised_unless_the_symbol_itself_is_compiled_for_again(
     assert [one.id for one in found.advice] == advised
 
 
+def test_sizes_that_change_one_after_the_other_are_marked_together(tmp_path: Path) -> None:
+    """Marked one by one, another call that is not marked began with the other size again."""
+    second = LOG.format(size="None").replace("size=[8, None]", "size=[None, None]")
+    second = second.replace("[0/1]", "[0/2]").replace("- 0/0:", "- 0/1:")
+    second = second.replace("at index 1. expected 16", "at index 0. expected 8")
+    log = tmp_path / "run.log"
+    log.write_text(LOG.format(size="None") + second)
+    found = [one for one in analyze(str(log)).findings if one.code == "RCP003"]
+    marks = [one for each in found for one in each.advice if one.id == "mark-dynamic"]
+    both = {f"torch._dynamo.maybe_mark_dynamic(ids, {at})" for at in (0, 1)}
+    assert [set((one.code or "").splitlines()) for one in marks] == [both, both]
+    assert all("less for each of them that changes" in one.text for one in marks)
+    log.write_text(LOG.format(size="None"))
+    (found,) = [one for one in analyze(str(log)).findings if one.code == "RCP003"]
+    assert "less for each" not in found.advice[0].text
+
+
 VALIDATED = (
     Path(__file__).parents[2]
     / "fixtures/rules/RCP003-first-dynamic-recompile/fires-training-and-validation.log"

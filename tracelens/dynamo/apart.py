@@ -80,11 +80,7 @@ def elsewhere(of: Any, *, when: str, proof: str, about: Any = None) -> tuple[Rem
         ),
         Remedy(
             "not-named",
-            lambda data: (
-                f"{first(data)}The line is in {_whose(data)}, and no setting is known that helps. "
-                "This log does not tell which modules lead there, so none is named that could be "
-                "compiled without it."
-            ),
+            lambda data: f"{first(data)}No change is named: {_unknown(data)}",
             when=f"{when}, and nothing is known that its user could change",
             applies=lambda data: bool(of(data) and not data.apart.modules),
             env=lambda data: (
@@ -94,6 +90,17 @@ def elsewhere(of: Any, *, when: str, proof: str, about: Any = None) -> tuple[Rem
             proof="it says what is known, and asks for no change",
             says=True,
         ),
+    )
+
+
+def _unknown(data: Any) -> str:
+    """Say what was looked at, or what to record so that there is more to look at."""
+    at = f"the line is in {_whose(data)}"
+    if data.apart.guarded:
+        return f"{at}, and the guards do not tell which modules lead there."
+    return (
+        f"{at}, and this log holds no guards, which name modules that could be compiled without "
+        "it. Record them as well."
     )
 
 

@@ -7,20 +7,24 @@ from tracelens.dynamo import user_code
 __all__ = ["left_out"]
 
 _DECORATED = "@torch.compiler.disable"
-_FOUND = """import importlib, inspect
+_FOUND = """import importlib, inspect, sys
 part = importlib.import_module("{module}")
 for owner in [part, *filter(inspect.isclass, list(vars(part).values()))]:
     found = vars(owner).get("{function}")
     code = inspect.unwrap(found).__code__ if inspect.isfunction(found) else None
     if code and code.co_filename == part.__file__ and {line} in [n for *_, n in code.co_lines()]:
-        owner.{function} = torch.compiler.disable(found)"""
+        left = torch.compiler.disable(found)
+        for one in [owner, *sys.modules.values()]:
+            if getattr(one, "__dict__", {{}}).get("{function}") is found:
+                setattr(one, "{function}", left)"""
 
 
 def left_out(function: str, file: str, line: int) -> str | None:
     """Return code that leaves out the function which holds a line; None where none can.
 
     A function of the program's is decorated. In a package the log names its file, function and
-    line, and not its class: the code looks for it, as nobody edits an installed file.
+    line, and not its class: the code looks for it, as nobody edits an installed file. Modules that
+    have imported it by its name hold it, too.
     """
     if not user_code.package(file):
         return _DECORATED

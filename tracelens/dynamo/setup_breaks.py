@@ -29,10 +29,10 @@ class Second(NamedTuple):
     #: The line of the first break in its first compilation.
     begin: int
 
-    def is_within(self, place: Place) -> bool:
-        """Whether a record of the same writer stands between the two compilations."""
+    def follows(self, place: Place) -> bool:
+        """Whether a record of the same writer stands before the second compilation."""
         same = (place.input, place.writer) == (self.place.input, self.place.writer)
-        return same and self.begin <= place.line < self.place.line
+        return same and place.line < self.place.line
 
 
 class SetupBreak(Joined):
@@ -106,10 +106,12 @@ def _is_set_for_good(record: Recompile) -> bool:
 def _belong(events: list[Event], second: Second) -> bool:
     """Whether all breaks of one place are in the first call of the function.
 
+    Callers that Dynamo gave up because of the break have tried it before the function itself.
     A repetition is printed without its stack; the first one at its place says where it is.
     """
     return (
-        all(second.is_within(place) for place, _ in events)
+        all(second.follows(place) for place, _ in events)
+        and any(second.begin <= place.line for place, _ in events)
         and any(_is_called_by(seen.record, second.seen.record) for _, seen in events)
         and all(cause.explanation for _, seen in events for cause in seen.record.causes[:1])
     )

@@ -65,14 +65,17 @@ class FirstChangeData(RecompileData):
 
 def mark(data: FirstChangeData) -> str:
     rest = "" if data.symbols else _OTHERS
+    several = len({one.dimension for one in data.marks}) > 1
+    less = "one compilation less" + (" for each of them that changes" if several else "")
+    loops = ", in every loop that calls it" if data.is_varied else ""
     if _by_caller(data):
         return (
             f"Mark {dimensions(data.marks)}, with `torch._dynamo.maybe_mark_dynamic`, before the "
-            f"first call: one compilation less.{rest}"
+            f"first call{loops}: {less}.{rest}"
         )
     return (
-        f"Mark {dimensions(data.marks)} before the first call, in every loop that calls it: one "
-        "compilation less. A slice or a copy of a marked tensor is not marked. "
+        f"Mark {dimensions(data.marks)} before the first call, in every loop that calls it: "
+        f"{less}. A slice or a copy of a marked tensor is not marked. "
         f"`maybe_mark_dynamic` does not raise where the code needs a constant.{rest}"
     )
 

@@ -53,7 +53,7 @@ def dimensions(marks: tuple[Mark, ...]) -> str:
         by_name.setdefault(one.name, []).append(one.dimension)
     names: dict[tuple[int, ...], list[str]] = {}
     for name, indices in by_name.items():
-        names.setdefault(tuple(indices), []).append(_passed(name))
+        names.setdefault(tuple(sorted(indices)), []).append(_passed(name))
     return ", and ".join(
         f"dimension{'s' if len(indices) > 1 else ''} {' and '.join(map(str, indices))} of "
         f"what is passed as {', '.join(of)}"

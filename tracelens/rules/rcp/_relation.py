@@ -7,12 +7,11 @@ import re
 from tracelens.logs._checks import RangeCheck
 from tracelens.rules.rcp._branched import branches
 from tracelens.rules.rcp._data import RecompileData
-from tracelens.rules.rcp._remainder import multiples
+from tracelens.rules.rcp._remainder import multiples, padded
 
 __all__ = [
     "RelationData",
     "as_tensor",
-    "asks_more",
     "is_another",
     "is_float",
     "is_layout",
@@ -23,6 +22,7 @@ __all__ = [
     "needs_number",
     "needs_one",
     "takes_number",
+    "to_multiples",
     "value_of",
 ]
 
@@ -51,6 +51,8 @@ class RelationData(RecompileData):
     #: The function is a package's, and not the first that was compiled: other code of the package
     #: makes what it is called with.
     is_inner: bool = False
+    #: Older entries hold sizes as constants: the first calls were compiled for them.
+    is_learned: bool = False
     #: A line that branches on the same number; None where the log has no guards to tell by.
     branch: str | None = None
 
@@ -68,6 +70,23 @@ def is_range(check: object) -> bool:
 def is_multiple(data: RelationData) -> bool:
     """Whether it is about the remainder of a division: ``x.size()[0] % 8``."""
     return bool(multiples(data.guards)) and data.divisors <= 1
+
+
+def to_multiples(data: RelationData) -> str:
+    """Say what to pad, and what to mark so that no entry is made for a first size."""
+    text = (
+        f"Pad {padded(multiples(data.guards))} in every call"
+        + (", other sizes that the line asks about too" if asks_more(data) else "")
+        + ", on the side and with the value that leave the results as they are, and cut what gets "
+        "longer: the remainder is then 0, and one side of the branch is compiled. Compare the "
+        "results once."
+    )
+    if not data.is_learned:
+        return text
+    return (
+        f"{text} Where later sizes differ, mark them before the first call as well, with "
+        "`torch._dynamo.maybe_mark_dynamic`: only both together leave one entry."
+    )
 
 
 def asks_more(data: RelationData) -> bool:

@@ -17,6 +17,7 @@ from tracelens.report.stories import as_written, resumed
 from tracelens.rules import Rule
 from tracelens.rules.rcp._changes import Group, about
 from tracelens.rules.rcp._data import KEPT, Function, LostCaller, RecompileData, guards_of
+from tracelens.rules.rcp._items import LengthData
 from tracelens.words import and_more
 
 __all__ = ["data_about", "listed", "series_data", "tell"]
@@ -47,6 +48,7 @@ def tell(
     harmless: str | None = None,
     held: str = "",
     callers: tuple[LostCaller, ...] = (),
+    texts: tuple[str, ...] = (),
 ) -> Finding:
     """Return the finding about ``group``: where, which lines, and what the compilations took.
 
@@ -62,6 +64,8 @@ def tell(
         data = data.model_copy(update={"apart": apart})
     if _is_kept(data, history, frames):
         data = data.model_copy(update={"held": KEPT})
+    if texts:
+        data = LengthData(**dict(data), texts=texts)
     if callers:
         data = data.model_copy(update={"callers": callers, "lost": callers[0].function})
     return rule.finding(

@@ -21,6 +21,14 @@ from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules.rcp._changes import Group, groups
 from tracelens.rules.rcp._data import RecompileData, RecompileRule, is_global
+from tracelens.rules.rcp._items import (
+    LEAVE_TEXTS,
+    LengthData,
+    by_container,
+    containers_in,
+    texts_in,
+    texts_of,
+)
 from tracelens.rules.rcp._lost import MEND_BREAK, callers_of
 from tracelens.rules.rcp._tell import listed, tell
 
@@ -99,7 +107,7 @@ def _rises(values: tuple[str, ...]) -> bool:
 
 
 def _is_list(data: RecompileData) -> bool:
-    return _is_own(data) and not (_is_dict(data) or _is_called(data))
+    return _is_own(data) and not (_is_dict(data) or _is_called(data) or texts_in(data))
 
 
 def _is_sequence(data: RecompileData) -> bool:
@@ -166,8 +174,10 @@ class ContainerLength(RecompileRule):
         leaves_open="the log does not tell the lengths",
     )
 
+    Data = LengthData
     remedies = (
         MEND_BREAK,
+        LEAVE_TEXTS,
         Remedy(
             "stack",
             "Stack the items in one tensor, whose size can be a symbol, and work on all of them at "
@@ -270,14 +280,16 @@ class ContainerLength(RecompileRule):
         breaks: Table[GraphBreak],
     ) -> Iterator[Finding]:
         """Yield one finding per function and container."""
-        for group in groups(self.code, recompiles, limits):
+        for same in by_container(groups(self.code, recompiles, limits)):
+            group, within = same[0], containers_in(same)
             function, name = group.history.function, group.cause.what
             source = name.removeprefix("the length of ")
-            grows = group.most > 1
             held = _held(group, trees)
-            filled = not grows and (_is_of_import(source) or held == FILLED)
             text = f"{source} had {listed(group.values)} items, and then another number: "
-            text += f"{group.times}."
+            text += f"{group.times}.{within}"
+            group.steps += [step for other in same[1:] for step in other.steps]
+            grows = group.most > 1
+            filled = not grows and (_is_of_import(source) or held == FILLED)
             yield tell(
                 self,
                 group,
@@ -292,6 +304,7 @@ class ContainerLength(RecompileRule):
                 severity=_severity(group),
                 callers=callers_of(group, breaks),
                 held=held,
+                texts=texts_of(group, trees),
                 harmless=None if grows or filled else "two lengths need two entries",
             )
 

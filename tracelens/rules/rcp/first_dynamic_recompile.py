@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
@@ -232,7 +233,10 @@ class FirstDynamicRecompile(RecompileRule):
         groups: dict[tuple[str, str, int, str, int | None], list[Change]] = {}
         for change in changes_of(found):
             groups.setdefault(change.subject, []).append(change)
-        for (function, file, _, source, index), changes in groups.items():
+        later: defaultdict[tuple[str, str, int], tuple[Dimension, ...]] = defaultdict(tuple)
+        for (function, file, line, *_), changes in groups.items():
+            later[function, file, line] += symbolic(entry_of(changes[0].steps[0].place, trees))
+        for (function, file, line, source, index), changes in groups.items():
             steps = [step for change in changes for step in change.steps]
             first = changes[0]
             place = first.history.code(first.steps[0], trees)
@@ -247,7 +251,7 @@ class FirstDynamicRecompile(RecompileRule):
                 _holds(one, source, index, trees) for one in changes
             )
             conditions = max(change.conditions(source, index) for change in changes)
-            symbols = symbolic(entry)
+            symbols = tuple(dict.fromkeys((*symbolic(entry), *later[function, file, line])))
             times = longer(steps, frames) if part and weight.most == 1 else 0.0
             data = _data(changes, place.code, is_heavy=bool(part), symbols=symbols)
             told: dict[str, object] = {"is_smaller": smaller}

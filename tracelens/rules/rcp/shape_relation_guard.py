@@ -14,7 +14,7 @@ from tracelens.frames import Frame
 from tracelens.frames.compile_seconds import CompileSeconds
 from tracelens.frames.recompile_cost import cost_of
 from tracelens.logs.guards import GuardTree
-from tracelens.logs.recompiles import GuardFailure, Recompile
+from tracelens.logs.recompiles import GuardFailure, Recompile, TensorMismatch
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.report.programs import is_library
@@ -31,7 +31,6 @@ from tracelens.rules.rcp._last import is_smaller
 from tracelens.rules.rcp._relation import (
     RelationData,
     as_tensor,
-    asks_more,
     is_another,
     is_float,
     is_layout,
@@ -42,9 +41,10 @@ from tracelens.rules.rcp._relation import (
     needs_number,
     needs_one,
     takes_number,
+    to_multiples,
     value_of,
 )
-from tracelens.rules.rcp._remainder import multiples, padded
+from tracelens.rules.rcp._remainder import multiples
 from tracelens.rules.rcp._weight import Weight
 
 __all__ = ["ShapeRelationGuard"]
@@ -113,13 +113,7 @@ class ShapeRelationGuard(RecompileRule):
         ),
         Remedy(
             "pad-to-multiple",
-            lambda data: (
-                f"Pad {padded(multiples(data.guards))} in every call"
-                + (", other sizes that the line asks about too" if asks_more(data) else "")
-                + ", on the side and with the value that leave the results as they are, and cut "
-                "what gets longer: the remainder is then 0, and one side of the branch is "
-                "compiled. Compare the results once."
-            ),
+            to_multiples,
             when="a condition on the remainder of a size",
             applies=is_multiple,
             basis="tested",
@@ -285,9 +279,16 @@ def _data(cause: str, group: list[tuple[History, Step]], code: str) -> RelationD
         is_range=any(is_range(step.check) for step in steps),
         is_smaller=len(steps) == 1 and is_smaller(first),
         is_duck=is_duck_sized(steps),
+        is_learned=any(map(_is_learned, steps)),
         is_inner=is_library(history.file)
         and not any(step.place.frame.startswith("0/") for step in steps),
     )
+
+
+def _is_learned(step: Step) -> bool:
+    """Whether an older entry failed on a size that it holds."""
+    checks = (failure.check for failure in step.seen.record.failures)
+    return any(isinstance(one, TensorMismatch) and one.what == "size" for one in checks)
 
 
 def _of_line(group: list[tuple[History, Step]]) -> tuple[Guard, ...]:

@@ -76,6 +76,7 @@ class StateMutatedByForward(RecompileRule):
             "in-init",
             lambda data: f"Or set `{data.source}` up in `__init__`.",
             when="code of your own",
+            applies=lambda data: not data.is_of_library,
             basis="tested",
             proof="tests/advice/RCP031/in-init.py",
         ),

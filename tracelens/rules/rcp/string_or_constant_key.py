@@ -180,10 +180,6 @@ class StringOrConstantKey(RecompileRule):
         ),
         *elsewhere(
             lambda data: data.is_of_library and not _is_of_config(data),
-            about=lambda _: (
-                "Where your program chooses the value, pass the same in every call, or compile one "
-                "object per value; else it is the library's choice."
-            ),
             when="strings and flags that a library's function gets",
             proof="tests/advice/RCP017/compile-inner.py",
         ),
