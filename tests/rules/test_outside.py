@@ -48,7 +48,8 @@ FROM_OUTSIDE = {
     "one-thread", "print-later", "dim-auto", "maybe-mark-dynamic", "drop-last", "reset",
     "compile-model",
     "warn-later", "scripted-class", "register-fake", "register-patterns", "reorder-loops",
-    "parameter-symbols", "unspec-int", "in-library", "keep-caches", "raise-limit", "record-dynamic", "report",
+    "parameter-symbols", "unspec-int", "in-library", "keep-caches", "raise-limit",
+    "record-dynamic", "report",
     "own-code-object", "trace-autograd", "unwrap", "fused", "weight-only",
     # where to begin: the finding that is named has advice of its own
     "breaks-first", "causes-first", "not-named", "see-breaks", "see-parts", "worst-first",
