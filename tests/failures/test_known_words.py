@@ -329,7 +329,26 @@ def test_no_line_is_changed_for_an_operator_of_a_backward_graph(tmp_path: Path) 
     assert "no line of the program calls it" in derived.message
     own = first(EAGER.format(VIEW), tmp_path)
     assert own.title.startswith("`view` of a tensor whose layout does not allow it")
-    freed = first(
-        text.replace(VIEW, "Trying to backward through the graph a second time"), tmp_path
-    )
-    assert "known-message" in [one.id for one in freed.advice]
+
+
+SECOND = "Trying to backward through the graph a second time"
+
+
+def test_results_of_one_compiled_graph_share_their_backward_pass(tmp_path: Path) -> None:
+    """Eager keeps losses apart that have no operation in common; a compiled graph does not."""
+    text = LAYOUT.read_text(encoding="utf-8").replace(VIEW, SECOND)
+    compiled = first(text, tmp_path).advice[0]
+    assert compiled.id == "one-backward"
+    assert compiled.text.startswith("All results of one compiled graph share one backward pass")
+    eager = first(EAGER.format(SECOND), tmp_path).advice[0]
+    assert eager.id == "known-message"
+    assert eager.text.startswith("A tensor of an earlier step is still in the graph")
+
+
+def test_losses_within_a_package_are_left_out_of_what_is_compiled() -> None:
+    [found] = analyze(str(LAYOUT.with_name("fires-backward-of-a-package.log"))).told
+    assert "compile the model alone" in found.advice[0].text
+    assert found.advice[0].code is None
+    [found] = analyze(str(LAYOUT.with_name("fires-one-compiled-backward.log"))).told
+    assert "add them" in found.advice[0].text
+    assert "retain_graph=True" in (found.advice[0].code or "")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from tracelens.dynamo import user_code
 from tracelens.failures.refusals import Refusal, refusal
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData, in_backward
@@ -142,6 +143,31 @@ def _remedy(name: str, text: str, **more: Any) -> Remedy:
     return Remedy(name, text, applies=lambda data: words in data.message, when=f"`{words}`", **more)
 
 
+def _shares_backward(data: FailureData) -> bool:
+    """Tell whether it is the backward pass of a compiled graph that was gone through before."""
+    found = known(data)
+    again = found is not None and found.name == "second-backward"
+    return again and data.stage == "runtime" and in_backward(data)
+
+
+def _one_backward(data: FailureData) -> str:
+    """Say what to do; in a package, what its user can do."""
+    package = user_code.package(data.file)
+    return (
+        "All results of one compiled graph share one backward pass, also those that eager keeps "
+        "apart. "
+        + (
+            f"`{package}` calls `backward()`: compile the model alone, and not what computes "
+            "losses of its results."
+            if package
+            else "Where two of them are losses, add them, or keep the graph in all `backward()` "
+            "but the last."
+        )
+        + " Where it fails uncompiled, too, a tensor of an earlier step is still in the graph: "
+        "detach it where it is kept."
+    )
+
+
 def _text(data: FailureData) -> str:
     found = known(data)
     return found.text if found else "What the message asks for."  # the page that lists all advice
@@ -162,11 +188,24 @@ KNOWN_MESSAGE = Remedy(
     _text,
     code=_code,
     env=_env,
-    applies=lambda data: known(data) is not None,
+    applies=lambda data: known(data) is not None and not _shares_backward(data),
     when="a message that docs/failures.md lists",
 )
 SAID = (
     KNOWN_MESSAGE,
+    Remedy(
+        "one-backward",
+        _one_backward,
+        code=lambda data: (
+            None
+            if user_code.package(data.file)
+            else "(loss1 + loss2).backward()  # or loss1.backward(retain_graph=True) first"
+        ),
+        applies=_shares_backward,
+        when="the backward pass of a compiled graph is gone through twice",
+        basis="tested",
+        proof="tests/advice/ERR000/one-backward.py",
+    ),
     _remedy(
         "clone-output",
         "Return a new tensor from the operator in every case, also where it has nothing to do.",

@@ -66,7 +66,8 @@ class FirstChangeData(RecompileData):
 def mark(data: FirstChangeData) -> str:
     rest = "" if data.symbols else _OTHERS
     several = len({one.dimension for one in data.marks}) > 1
-    less = "one compilation less" + (" for each of them that changes" if several else "")
+    least = "at least " if data.recompiles > 1 else ""  # other functions may be spared theirs, too
+    less = f"{least}one compilation less" + (" for each of them that changes" if several else "")
     loops = ", in every loop that calls it" if data.is_varied else ""
     if _by_caller(data):
         return (
