@@ -208,10 +208,13 @@ def _of_top(site: BreakSite, compiled: CompiledClasses) -> Children:
     top = site.top
     if top is None:
         return {}
-    frames = {frame_of(place) for place, _ in site.events}
-    if len(frames) > 1 and any(frame not in compiled.kinds for frame in frames):
+    frames = list(dict.fromkeys(frame_of(place) for place, _ in site.events))
+    helpers = _helpers(frames, top.function, compiled)
+    inner = [compiled.kinds.get(frame, set()) - helpers for frame in frames[1:]]
+    unknown = [frame for frame in frames if frame not in compiled.kinds]
+    if len(frames) > 1 and unknown and (unknown != frames[:1] or any(inner)):
         return {}
-    kinds = {kind for frame in frames for kind in compiled.kinds.get(frame, ())}
+    kinds = {kind for frame in frames for kind in compiled.kinds.get(frame, ())} - helpers
     paths = list(ends_of(top.file))
     for path in paths:
         kinds |= compiled.lines.get((path, top.function, top.line), set())
@@ -221,6 +224,18 @@ def _of_top(site: BreakSite, compiled: CompiledClasses) -> Children:
         for path in paths:
             found.update(compiled.calls.get((path, top.function, kind), {}))
     return found
+
+
+def _helpers(
+    frames: Iterable[tuple[str, str, str]], function: str, compiled: CompiledClasses
+) -> set[str]:
+    """Return the classes of which other methods alone are compiled there, such as a batch's."""
+    methods: dict[str, set[str]] = {}
+    for frame in frames:
+        kind, method = compiled.owners.get(frame, ("", ""))
+        if method:
+            methods.setdefault(kind, set()).add(original(method))
+    return {kind for kind, found in methods.items() if function not in found}
 
 
 #: The compiled functions in which the graph breaks at a line, by its file and number.

@@ -14,6 +14,7 @@ from tracelens.dynamo import user_code
 from tracelens.dynamo.class_bodies import in_class_body, leave_out_bodies
 from tracelens.dynamo.reporting import reports
 from tracelens.dynamo.setup_breaks import SetupBreak
+from tracelens.dynamo.wrapped import outside_of
 from tracelens.evidence import Place, Seen, Table
 from tracelens.logs.graph_breaks import GraphBreak, StackFrame
 from tracelens.report import EvidenceLine
@@ -40,8 +41,6 @@ _POLYFILLS = "torch/_dynamo/polyfills/"
 _HELD = re.compile(r"\bself((?:\.\w+|\[\w+\])+)\(")
 #: Methods of a context manager that is a class.
 _ENTERS = frozenset({"__enter__", "__exit__", "__aenter__", "__aexit__"})
-#: Functions of torch's call of a module in a row, where the wrapper of a compiled one calls it.
-WRAPPED = 4
 #: Every optimizer's ``step`` is called through a wrapper in this file.
 _OPTIMIZER = "torch/optim/optimizer.py"
 
@@ -153,19 +152,8 @@ class BreakSite(msgspec.Struct):
 
     @property
     def outside(self) -> int:
-        """How many frames of the stack lead to a compiled module, and are not of it.
-
-        Its wrapper is a module that calls a module: torch's own calls stand there twice in a row,
-        two functions each. What ``tracelens run`` takes the time of stands between them.
-        """
-        run = 0
-        for at, frame in enumerate(self.stack):
-            if user_code.is_recorder(frame.file):
-                continue
-            run = run + 1 if user_code.is_module_call(frame) else 0
-            if run == WRAPPED:
-                return at
-        return 0
+        """How many frames of the stack lead to a compiled module, and are not of it."""
+        return outside_of(self.stack)
 
     @property
     def top(self) -> StackFrame | None:
@@ -329,9 +317,13 @@ def _placing(breaks: Table[GraphBreak]) -> _Placing:
 
 
 def cuts(breaks: Table[GraphBreak]) -> Counter[tuple[str, str]]:
-    """Return at how many lines each compiled ``forward`` breaks, by its file and name."""
-    tops = (site.top for site in breaks.derived(_placing).sites.values())
-    return Counter((top.file, top.function) for top in tops if top is not None)
+    """Return at how many lines of its own each compiled ``forward`` breaks, by its file and name.
+
+    What a line of it calls may break at several: that cuts other functions, and it once.
+    """
+    tops = [site.top for site in breaks.derived(_placing).sites.values()]
+    lines = {(top.file, top.function, top.line) for top in tops if top is not None}
+    return Counter((file, function) for file, function, _ in lines)
 
 
 def _is_told(record: GraphBreak, called: set[str]) -> bool:

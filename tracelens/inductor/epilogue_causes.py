@@ -123,7 +123,7 @@ def _reordered(execs: Iterable[Seen[PrimitiveExec]]) -> float:
 _HARMLESS = {
     Cause.ACL: "on AArch64 builds with the Arm Compute Library, Inductor registers no such fusions "
     "(torch 2.6 to 2.15)",
-    Cause.TRAINING: "the model is being trained on a CPU, so its weights cannot be packed, and "
+    Cause.TRAINING: "gradients are computed on a CPU, so the weights cannot be packed, and "
     "Inductor generates no template for them",
     Cause.TUNED: "AUTOTUNE measured the library as faster, and no setting makes it count what "
     "follows",

@@ -96,6 +96,12 @@ class BreakData(FindingData):
     #: Whether Python decides by what the line assigns, in a later line that the record prints.
     decides: bool = False
 
+    @property
+    def by_forward(self) -> bool:
+        """Whether the compiled module's own ``forward`` leads there, and no other module."""
+        inner = [one.function for one in self.stack[self.outside + 1 :]] if self.outside else []
+        return inner[:1] == ["forward"] and not {"forward", "_call_impl"} & {*inner[1:]}
+
 
 def break_data(site: BreakSite, name: str = "") -> BreakData:
     """Return what the findings about ``site`` hold."""

@@ -45,7 +45,8 @@ LEAVE_UNCOMPILED = Remedy(
     "leave-uncompiled",
     lambda data: (
         f"Measure this call of `{data.package}` uncompiled, too: it is nearly all that is "
-        "compiled. Modules of your own that it calls, if any, can be compiled in place of it."
+        "compiled. Modules of your own that it calls, if any, can be compiled in place of it, but "
+        "not under `vmap` or `grad` of torch.func, where Dynamo compiles nothing."
     ),
     when="the same, and nothing would be left of what is compiled",
     applies=lambda data: bool(data.package) and _caller(data) is not None and data.is_all,

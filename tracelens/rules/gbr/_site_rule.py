@@ -25,6 +25,7 @@ from tracelens.rules import Rule
 from tracelens.rules.gbr._behind import behind_of, codes_of
 from tracelens.rules.gbr._break_data import BreakData, Code, Line, break_data
 from tracelens.rules.gbr._calls import LEAVE_CALL_OUT, LEAVE_UNCOMPILED
+from tracelens.rules.gbr._compared import compare_eager
 from tracelens.rules.gbr._parts import COMPILE_CLASSES, COMPILE_PARTS
 from tracelens.rules.gbr._stories import (
     CLOCKS,
@@ -139,6 +140,19 @@ def _is_nameless(data: object) -> bool:
     return _in_module(data) and data.guarded and not data.beside
 
 
+def _is_left(data: object) -> bool:
+    is_alone = isinstance(data, BreakData) and data.package and data.in_module and data.alone
+    return bool(is_alone) and not _steps(data)
+
+
+def _left(data: BreakData) -> str:
+    return (
+        f"No change is named: the line is in `{data.package}`, and the modules that are called "
+        "beside it would be more graphs than the break leaves; compiled one by one, a call took up "
+        "to 1.5 times as long where it was tried."
+    )
+
+
 def _way(data: BreakData) -> str:
     return (
         "No change can be named from this log, which holds no guards: they name the modules that "
@@ -157,7 +171,7 @@ def _known(data: BreakData) -> str:
         + (f", reached through {way}" if way else "")
         + (
             ", and the record does not tell by which modules it is reached."
-            if data.in_module
+            if data.in_module and not data.by_forward
             else "."
         )
     )
@@ -244,17 +258,16 @@ REPORT_IN_EAGER = Remedy(
 )
 LEAVE_BREAK = Remedy(
     "leave-break",
-    lambda data: (
-        f"No change is named: the line is in `{data.package}`, and the modules that are called "
-        "beside it would be more graphs than the break leaves; compiled one by one, a call took up "
-        "to 1.5 times as long where it was tried."
-    ),
+    _left,
     when="the break is in an installed package, and the modules called beside it are more graphs "
     "than it leaves, or single layers",
-    applies=lambda data: bool(data.package and data.in_module and data.alone) and not _steps(data),
+    applies=_is_left,
     basis="untestable",
     proof="it says what is known, and asks for no change",
     says=True,
+)
+COMPARE_EAGER = compare_eager(
+    lambda data: _left(data) if _is_left(data) else _known(data) if _is_nameless(data) else ""
 )
 #: What a user of a library can do about a break inside of it.
 LIBRARY = (
@@ -264,6 +277,7 @@ LIBRARY = (
     LEAVE_UNCOMPILED,
     COMPILE_PARTS,
     COMPILE_CLASSES,
+    COMPARE_EAGER,
     LEAVE_BREAK,
     COMPILE_INNER,
     SEE_PARTS,

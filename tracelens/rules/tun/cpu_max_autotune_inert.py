@@ -178,7 +178,7 @@ class CpuMaxAutotuneInert(Rule):
             title=f"max-autotune tuned nothing for {several} on the CPU",
             message=f"{_calls(count, ops)} compiled without a search. {_WHY[cause]}",
             severity=_SEVERITY[cause],
-            harmless="a template on the CPU needs constant weights, and these are being trained"
+            harmless="a template on the CPU needs constant weights, and these get gradients"
             if cause is Cause.TRAINING
             else None,
             count=count,
@@ -203,7 +203,7 @@ _SEVERITY = {
     Cause.OTHER: Severity.INFO,
 }
 _WHY = {
-    Cause.TRAINING: "The graph is being trained.",
+    Cause.TRAINING: "Gradients of the graph are computed.",
     Cause.WEIGHTS: "The weights are inputs of the graph, and a template on the CPU needs "
     "constant ones. The mode changes nothing there.",
     Cause.OTHER: "The operands have a type, a layout or a changing size for which there is no "
