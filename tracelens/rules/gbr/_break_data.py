@@ -14,6 +14,10 @@ from tracelens.rules.gbr._values import named, old_call, value_of
 __all__ = ["BreakData", "Code", "Line", "break_data"]
 
 
+#: What Dynamo traces of torch's where an autograd.Function is applied.
+_FUNCTION = "torch/_functorch/autograd_function.py"
+
+
 class Line(FindingData):
     """A line of code."""
 
@@ -95,6 +99,11 @@ class BreakData(FindingData):
     reporting: Code | None = None
     #: Whether Python decides by what the line assigns, in a later line that the record prints.
     decides: bool = False
+
+    @property
+    def in_function(self) -> bool:
+        """Whether an autograd.Function leads there: no symbol leaves it, and no extra result."""
+        return any(one.file.replace("\\", "/").endswith(_FUNCTION) for one in self.stack)
 
     @property
     def by_forward(self) -> bool:

@@ -90,8 +90,8 @@ class DynamicOutputShape(SiteRule):
             "vendor often does not. Where Python branches on the size further on "
             "(`if len(x) == 0`), or a view needs it, the graph breaks there: leave that out.",
             when="Inductor, or the backends that run eagerly; in code of your own no function "
-            "was given up",
-            applies=lambda data: not (own(data) and data.skipped),
+            "was given up; in no autograd.Function",
+            applies=lambda data: not (data.in_function or (own(data) and data.skipped)),
             setting="torch._dynamo.config.capture_dynamic_output_shape_ops = True",
             env="TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS=1",
             since="2.1",
@@ -133,8 +133,8 @@ class DynamicOutputShape(SiteRule):
             "capture-and-compare",
             "Or let Dynamo capture the unknown size, and compare the times: the whole function "
             "runs eagerly as it is, and compiled code that loops over unknown sizes may be slower.",
-            when="a function of your own was given up",
-            applies=lambda data: own(data) and bool(data.skipped),
+            when="a function of your own was given up, in no autograd.Function",
+            applies=lambda data: own(data) and bool(data.skipped) and not data.in_function,
             setting="torch._dynamo.config.capture_dynamic_output_shape_ops = True",
             env="TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS=1",
             since="2.1",

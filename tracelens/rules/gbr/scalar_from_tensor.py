@@ -300,9 +300,10 @@ class ScalarFromTensor(SiteRule):
             "capture-scalars",
             "Let Dynamo capture the number as a symbol. Where Python computes with it further on "
             "(math, NumPy, range), the graph breaks there instead.",
-            when="its line neither branches on it nor keeps it, and no package converts it there",
+            when="its line neither branches on it nor keeps it, no package converts it there, and "
+            "it is in no autograd.Function",
             applies=lambda data: (
-                not data.name
+                not (data.name or data.in_function)
                 and not _is_fake(data)
                 and not data.code.startswith(CONTROL)
                 and not _to_state(data.code)
@@ -319,7 +320,7 @@ class ScalarFromTensor(SiteRule):
             "read-outside",
             lambda data: _outside(data.code),
             when="a line of your own, or one that the log does not name",
-            applies=lambda data: not (data.name or data.package or _is_fake(data)),
+            applies=lambda d: not (d.name or d.package or d.in_function or _is_fake(d)),
             basis="tested",
             proof="tests/advice/GBR001/read-outside.py",
         ),
