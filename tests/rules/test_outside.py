@@ -52,7 +52,8 @@ FROM_OUTSIDE = {
     "record-dynamic", "report",
     "own-code-object", "trace-autograd", "unwrap", "fused", "weight-only",
     # where to begin: the finding that is named has advice of its own
-    "breaks-first", "causes-first", "compare-eager", "not-named", "see-breaks", "see-parts", "worst-first",
+    "breaks-first", "causes-first", "compare-eager", "not-named", "see-breaks", "see-parts",
+    "worst-first",
 }  # fmt: skip
 
 
