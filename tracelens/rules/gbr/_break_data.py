@@ -105,12 +105,6 @@ class BreakData(FindingData):
         """Whether an autograd.Function leads there: no symbol leaves it, and no extra result."""
         return any(one.file.replace("\\", "/").endswith(_FUNCTION) for one in self.stack)
 
-    @property
-    def by_forward(self) -> bool:
-        """Whether the compiled module's own ``forward`` leads there, and no other module."""
-        inner = [one.function for one in self.stack[self.outside + 1 :]] if self.outside else []
-        return inner[:1] == ["forward"] and not {"forward", "_call_impl"} & {*inner[1:]}
-
 
 def break_data(site: BreakSite, name: str = "") -> BreakData:
     """Return what the findings about ``site`` hold."""

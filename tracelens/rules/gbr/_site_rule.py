@@ -171,7 +171,7 @@ def _known(data: BreakData) -> str:
         + (f", reached through {way}" if way else "")
         + (
             ", and the record does not tell by which modules it is reached."
-            if data.in_module and not data.by_forward
+            if data.in_module
             else "."
         )
     )
