@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs.chrome_trace import CompiledRegion
     from tracelens.logs.graph_code import FxGraph
+    from tracelens.logs.guards import GuardLatency
     from tracelens.logs.onednn_verbose import CpuIsa
 
 __all__ = ["CpuInferenceNotFrozen"]
@@ -37,8 +38,11 @@ LARGE = 1 << 20
 #: Weights of float32 layers that a cache holds: measured, freezing changed nothing.
 CACHED = 32 << 10
 _LITTLE = "the weights are a small part of what the graph reads, or stay in a cache"
+_BELOW_GUARDS = "checking the guards of a call takes longer than reading these weights"
 _NOT_PACKED = "without AVX-512, freezing packs no bfloat16 weights"
 MAX_QUOTED = 3
+#: Bytes that a core reads from memory in a microsecond, slowly; the guards are measured cold.
+PER_US, COLD = 10_000, 2
 #: Bytes of weights that a second copy of matters for.
 MANY = 1 << 28
 
@@ -66,8 +70,9 @@ class CpuInferenceNotFrozen(Rule):
     torch 2.15: they run in oneDNN's reference kernels then (ONE001). It is a note below 1 MiB of
     weights, and where all of them belong to float32 products and none is copied: libraries
     rearrange those within the product. Below 8 KiB (32 KiB of float32 layers), or 0.5 % of a call
-    that a trace has timed, it is folded, and so are bfloat16 layers on a CPU without AVX-512: torch
-    packs none of them there (ONE023).
+    that a trace has timed, it is folded; float32 products also where checking the guards took twice
+    as long as reading their weights at 10 GB/s, or longer; and so are bfloat16 layers on a CPU
+    without AVX-512: torch packs none of them there (ONE023).
 
     ## What to do
     Freeze, and call the model under ``torch.no_grad()``. It is not always a win: compare, and see
@@ -158,6 +163,7 @@ class CpuInferenceNotFrozen(Rule):
         graphs: Table[FxGraph],
         isas: Table[CpuIsa],
         regions: Table[CompiledRegion],
+        latencies: Table[GuardLatency],
     ) -> Iterator[Finding]:
         """Yield one finding for the whole log: it is one setting."""
         if is_training(modules):
@@ -186,7 +192,8 @@ class CpuInferenceNotFrozen(Rule):
         plain = not ops[True] and data.dtypes == "float32" and not data.copied
         little = 0 < total < CACHED and not ops[True] and data.dtypes == "float32"
         little |= total > 0 and is_little(total, found[0].seen.record, call_ms(regions))
-        harmless = _LITTLE if little else ""
+        guarded = plain and 0 < COLD * total < PER_US * _guard_us(latencies)
+        harmless = _LITTLE if little else _BELOW_GUARDS if guarded else ""
         if data.dtypes == "bfloat16" and lacks_bfloat16(facts_of(run), modules) is not False:
             harmless = _NOT_PACKED
         yield self.finding(
@@ -203,6 +210,11 @@ class CpuInferenceNotFrozen(Rule):
             advice=() if harmless else self.advise(data),
             data=data,
         )
+
+
+def _guard_us(latencies: Table[GuardLatency]) -> float:
+    """Return the microseconds of the quickest check of guards; 0 where the log has none."""
+    return min((row.record.us for row in latencies), default=0.0)
 
 
 def _told(found: list[Unprepared]) -> str:
