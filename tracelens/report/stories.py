@@ -30,6 +30,7 @@ __all__ = [
     "backend_failed",
     "called_apart",
     "called_in_lost",
+    "called_within",
     "failure",
     "frame",
     "given_up",
@@ -75,6 +76,11 @@ def called_in_lost(file: str, line: int) -> Story:
 def called_apart(file: str, line: int) -> Story:
     """Return the story of a function that is compiled by itself since the graph breaks in it."""
     return "apart", file, line
+
+
+def called_within(file: str, line: int) -> Story:
+    """The same, where one call of a function that is compiled once brings all that varies."""
+    return "within", file, line
 
 
 def graph_break(file: str, line: int | None) -> Story:
