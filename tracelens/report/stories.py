@@ -30,7 +30,6 @@ __all__ = [
     "backend_failed",
     "called_apart",
     "called_in_lost",
-    "called_within",
     "failure",
     "frame",
     "given_up",
@@ -69,18 +68,13 @@ class Teller(Protocol):
 
 
 def called_in_lost(file: str, line: int) -> Story:
-    """The function defined there, which is compiled by itself: what calls it was given up."""
+    """The function defined there, compiled by itself: its caller is given up, or breaks in it."""
     return "called in lost", file, line
 
 
 def called_apart(file: str, line: int) -> Story:
     """Return the story of a function that is compiled by itself since the graph breaks in it."""
     return "apart", file, line
-
-
-def called_within(file: str, line: int) -> Story:
-    """The same, where one call of a function that is compiled once brings all that varies."""
-    return "within", file, line
 
 
 def graph_break(file: str, line: int | None) -> Story:

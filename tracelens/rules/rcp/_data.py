@@ -32,7 +32,6 @@ from tracelens.report.stories import (
     Story,
     called_apart,
     called_in_lost,
-    called_within,
     layers_apart,
     recompiles,
     resumed,
@@ -308,7 +307,6 @@ class RecompileRule(Rule):
         if isinstance(data, RecompileData):
             yield from told_by(data)
             yield from (called_in_lost(one.file, one.line) for one in data.functions)
-            yield from (called_within(one.file, one.line) for one in data.functions)
             if self.by_caller:
                 yield from (called_apart(one.file, one.line) for one in data.functions)
             named = (one for one in data.functions if user_code.sets_up(one.name))
