@@ -12,7 +12,14 @@ from tracelens.evidence import Table
 from tracelens.experiment import Experiment
 from tracelens.inductor.cpp import lacks_bfloat16
 from tracelens.inductor.epilogues import quote
-from tracelens.inductor.graphs import call_ms, heaviest, is_arm, is_little, is_training
+from tracelens.inductor.graphs import (
+    call_ms,
+    heaviest,
+    is_arm,
+    is_below_guards,
+    is_little,
+    is_training,
+)
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.remedies import FREEZING, bfloat16, can_freeze, float32, freeze
 from tracelens.inductor.weights import Unprepared, unprepared
@@ -41,8 +48,6 @@ _LITTLE = "the weights are a small part of what the graph reads, or stay in a ca
 _BELOW_GUARDS = "checking the guards of a call takes longer than reading these weights"
 _NOT_PACKED = "without AVX-512, freezing packs no bfloat16 weights"
 MAX_QUOTED = 3
-#: Bytes that a core reads from memory in a microsecond, slowly; the guards are measured cold.
-PER_US, COLD = 10_000, 2
 #: Bytes of weights that a second copy of matters for.
 MANY = 1 << 28
 
@@ -71,7 +76,7 @@ class CpuInferenceNotFrozen(Rule):
     weights, and where all of them belong to float32 products and none is copied: libraries
     rearrange those within the product. Below 8 KiB (32 KiB of float32 layers), or 0.5 % of a call
     that a trace has timed, it is folded; float32 products also where checking the guards took twice
-    as long as reading their weights at 10 GB/s, or longer; and so are bfloat16 layers on a CPU
+    as long as reading their weights at 5 GB/s, or longer; and so are bfloat16 layers on a CPU
     without AVX-512: torch packs none of them there (ONE023).
 
     ## What to do
@@ -192,7 +197,7 @@ class CpuInferenceNotFrozen(Rule):
         plain = not ops[True] and data.dtypes == "float32" and not data.copied
         little = 0 < total < CACHED and not ops[True] and data.dtypes == "float32"
         little |= total > 0 and is_little(total, found[0].seen.record, call_ms(regions))
-        guarded = plain and 0 < COLD * total < PER_US * _guard_us(latencies)
+        guarded = plain and total > 0 and is_below_guards(total, latencies)
         harmless = _LITTLE if little else _BELOW_GUARDS if guarded else ""
         if data.dtypes == "bfloat16" and lacks_bfloat16(facts_of(run), modules) is not False:
             harmless = _NOT_PACKED
@@ -210,11 +215,6 @@ class CpuInferenceNotFrozen(Rule):
             advice=() if harmless else self.advise(data),
             data=data,
         )
-
-
-def _guard_us(latencies: Table[GuardLatency]) -> float:
-    """Return the microseconds of the quickest check of guards; 0 where the log has none."""
-    return min((row.record.us for row in latencies), default=0.0)
 
 
 def _told(found: list[Unprepared]) -> str:
