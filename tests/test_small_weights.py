@@ -74,3 +74,18 @@ def test_a_weight_that_several_calls_share_is_counted_once(tmp_path: Path) -> No
     assert found.data["products"] == 2
     assert found.data["bytes"] == 2560 * 64 * 4
     assert found.severity is Severity.INFO
+
+
+@pytest.mark.parametrize(("us", "noise"), [(None, False), (90.0, False), (120.0, True)])
+def test_guards_that_take_longer_than_the_weights_leave_nothing_to_gain(
+    tmp_path: Path, us: float | None, noise: bool
+) -> None:
+    """256 KiB are read in 52 us; a model whose guards took 6 times as long was no faster frozen."""
+    lines = [*LAYER.format(size=1024, dtype="float32").splitlines()]
+    text = "".join(f"{PREFIX}{line}\n" for line in lines)
+    if us is not None:
+        text += f"{PREFIX.replace('output_code', 'guards')}Guard eval latency = {us} us\n"
+    log = tmp_path / "run.log"
+    log.write_text(text)
+    (found,) = (one for one in analyze(str(log)).findings if one.code == "IND004")
+    assert (found.severity is Severity.NONE) is noise

@@ -141,8 +141,11 @@ def test_a_call_that_wants_a_number_is_given_no_tensor(tmp_path: Path) -> None:
     assert ids(found)[0] == "report-in-eager"
     assert code(found, "report-in-eager").split("\n")[1].strip() == line
     assert "keep-tensor" not in ids(found)
-    kept = broken(tmp_path, ITEM, (OWN, 7, "loss", "self.losses.append(loss.item())"))
+    kept = broken(tmp_path, ITEM, (OWN, 7, "loss", "losses.append(loss.item())"))
     assert ids(kept)[0] == "keep-tensor"
+    for line in ("self.losses.append(loss.item())", "stats[name].append(loss.item())"):
+        grows = broken(tmp_path, ITEM, (OWN, 7, "loss", line))  # an entry for each length
+        assert "keep-tensor" not in ids(grows)
 
 
 @pytest.mark.parametrize(

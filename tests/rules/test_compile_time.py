@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tracelens import analyze
-from tracelens.report import Finding, Report
+from tracelens.report import Finding, Report, Severity
 from tracelens.rules import Rule
 from tracelens.rules.cmp.compile_time_dominates import CompileTimeDominates
 from tracelens.rules.cmp.serving_start_time import ServingStartTime
@@ -30,11 +30,16 @@ def entry(start: str, end: str, number: str = "0/0", us: float = 100.0) -> str:
     return begun + tree + line(end, "4519", f"[__guards] Guard eval latency = {us} us", number)
 
 
-def again(when: str, number: str = "0/1") -> str:
+SIZE = "tensor 'x' size mismatch at index 0. expected 8, actual 9"
+MODE = "GLOBAL_STATE changed: grad_mode "
+NAME = "name == 'a'"
+
+
+def again(when: str, number: str = "0/1", *, reason: str = SIZE, old: int = 0) -> str:
     parts = [
         "Recompiling function forward in /home/ana/proj/model.py:4",
         "    triggered by the following guard failure(s):",
-        "    - 0/0: tensor 'x' size mismatch at index 0. expected 8, actual 9",
+        f"    - 0/{old}: {reason}",
     ]
     return "".join(line(when, "5396", f"[__recompiles] {part}", number) for part in parts)
 
@@ -67,7 +72,7 @@ def test_a_time_that_it_tells_is_said(tmp_path: Path) -> None:
 
 def test_guards_of_a_call_come_after_the_time_of_compiling(tmp_path: Path) -> None:
     """A log of one call tells of 40 s of compiling, and of 2 ms of guards."""
-    text = entry("00:00", "00:40", us=2000.0) + again("00:41")
+    text = entry("00:00", "00:40", us=2000.0) + again("00:41", reason=NAME)
     shown = [one.code for one in report(tmp_path, text).shown]
     assert shown.index("CMP001") < shown.index("GRD001")
 
@@ -80,7 +85,7 @@ def test_guards_are_first_where_compiling_took_little(tmp_path: Path) -> None:
 
 
 def test_guards_that_take_long_in_every_call_are_first(tmp_path: Path) -> None:
-    text = entry("00:00", "00:40", us=5500.0) + again("00:41")
+    text = entry("00:00", "00:40", us=5500.0) + again("00:41", reason=NAME)
     shown = [one.code for one in report(tmp_path, text).shown]
     assert shown.index("GRD001") < shown.index("CMP001")
 
@@ -119,3 +124,22 @@ def test_the_directory_of_the_cache_can_be_written(rule: type[Rule], tmp_path: P
             timeout=30,
         )
         assert ran.stdout.startswith(f"{tmp_path}/")
+
+
+@pytest.mark.parametrize(
+    ("more", "quiet"),
+    [
+        (again("00:41"), True),  # a size that varies, once
+        (again("00:41", reason=MODE), True),  # training and validation
+        (
+            again("00:41", reason=MODE) + entry("00:41", "00:48", "0/1") + again("00:49", "0/2"),
+            True,
+        ),
+        (again("00:41", reason=NAME), False),
+        (again("00:41") + entry("00:41", "00:42", "0/1") + again("00:43", "0/2", old=1), False),
+        (again("00:41") + entry("00:42", "00:44", "1/0"), False),  # a second function
+    ],
+)
+def test_what_every_start_compiles_is_a_note(tmp_path: Path, more: str, quiet: bool) -> None:
+    finding = told(tmp_path, entry("00:00", "00:40") + more)
+    assert (finding.severity is Severity.NONE) is quiet

@@ -84,3 +84,26 @@ def test_a_break_that_nothing_is_compiled_behind_says_so(skips: bool, tmp_path: 
     (found,) = [one for one in analyze(log).findings if one.code == "GBR019"]
     assert ("cannot resume behind it" in found.message) is skips
     assert ("until the next one" in found.message) is not skips
+
+
+OUTER = """Recompiling function inner in /home/ana/proj/app.py:20
+    triggered by the following guard failure(s):
+    - 0/0: tensor 'x' size mismatch at index 0. expected 8, actual 9
+"""
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_what_varies_within_one_call_follows_from_the_break_in_it(
+    tmp_path: Path, *, again: bool
+) -> None:
+    """A hook is called for each layer; where what calls it is compiled once, it would be in it."""
+    folder = next((Path(__file__).parents[2] / "fixtures" / "rules").glob("GBR001-*"))
+    text = (folder / "fires-in-a-hook.log").read_text()
+    if again:
+        at = "V1127 02:00:11.000000 9467 torch/_dynamo/guards.py:5396] [0/1] [__recompiles] "
+        text += "".join(f"{at}{line}\n" for line in OUTER.splitlines())
+    log = tmp_path / "run.log"
+    log.write_text(text)
+    found = {one.code: one for one in analyze(log).findings}
+    cause = None if again else found["GBR001"].id
+    assert {found[code].explained_by for code in ("RCP006", "RCP014")} == {cause}

@@ -43,8 +43,6 @@ _HELD = re.compile(r"\bself((?:\.\w+|\[\w+\])+)\(")
 _ENTERS = frozenset({"__enter__", "__exit__", "__aenter__", "__aexit__"})
 #: Every optimizer's ``step`` is called through a wrapper in this file.
 _OPTIMIZER = "torch/optim/optimizer.py"
-
-
 #: How a record begins of a break behind which nothing of the function is compiled.
 _UNRESUMED = "then skipping the rest of the function"
 #: What torch 2.11 and later print before the reason.
@@ -214,7 +212,7 @@ class BreakSite(msgspec.Struct):
         found = [
             frame
             for frame, inner in zip(self.stack, self.stack[1:], strict=False)
-            if (_slashed(inner.file).endswith("/contextlib.py") or inner.function in _ENTERS)
+            if (inner.file.endswith("contextlib.py") or inner.function in _ENTERS)
             and frame.code.startswith(("with ", "async with "))
             and user_code.distance(frame.file, frame.function) == 0
         ]
@@ -223,7 +221,7 @@ class BreakSite(msgspec.Struct):
     @property
     def in_optimizer(self) -> bool:
         """Whether the step of an optimizer leads there."""
-        return any(_slashed(frame.file).endswith(_OPTIMIZER) for frame in self.stack)
+        return any(frame.file.replace("\\", "/").endswith(_OPTIMIZER) for frame in self.stack)
 
     @property
     def identity(self) -> tuple[str, str, str]:
@@ -254,7 +252,8 @@ def sites(
     announces ``Tensor.item()`` and the record of the same break are one. Torch 2.4 does not say
     where the announced break is; it is left out where other breaks of its kind are. What breaks at
     torch's own call of a module is told apart by the line that calls it. A record without a stack
-    at a line of torch's polyfills belongs to the last that had one.
+    at a line of torch's polyfills belongs to the last that had one. What breaks within Python's own
+    library, in a call that breaks the graph for the same reason, is the break of that line.
     """
     wanted = frozenset(families)
     passing = {(seen.record.file, seen.record.line, seen.record.family) for seen in setup}
@@ -293,6 +292,7 @@ def _placing(breaks: Table[GraphBreak]) -> _Placing:
     """Return the places of all breaks, whatever their families."""
     placing = _Placing({}, {}, set())
     made: dict[int, tuple[object, ...]] = {}
+    inside: dict[tuple[object, ...], tuple[object, ...]] = {}
     for place, seen in breaks.events():
         record = seen.record
         family = record.family
@@ -308,6 +308,10 @@ def _placing(breaks: Table[GraphBreak]) -> _Placing:
                 made[record.line] = key = (*key, line.file, line.line)
             elif record.duplicate:
                 key = made.get(record.line, key)
+        key = inside.get(key, key)
+        line = user_code.best(record.stack) if user_code.is_standard(record.file) else None
+        if line and (line.file, line.line, family) in placing.sites:
+            inside[key] = key = line.file, line.line, family
         site = placing.sites.setdefault(key, BreakSite(str(key[2])))
         site.events.append((place, seen))
         if len(record.stack) > len(site.stack):
@@ -381,10 +385,6 @@ def lost_around(file: str) -> Story:
     The functions that it called are most often in the same package, else in the same file.
     """
     return "lost", user_code.package(file) or file
-
-
-def _slashed(file: str) -> str:
-    return file.replace("\\", "/")
 
 
 def _told(record: GraphBreak) -> tuple[bool, int, int]:

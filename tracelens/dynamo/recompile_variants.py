@@ -19,6 +19,7 @@ from tracelens.logs.recompiles import (
     RangeCheck,
     Relation,
     TensorMismatch,
+    TypeCheck,
     ValueCheck,
 )
 
@@ -87,7 +88,9 @@ class Variants:
                 newest[variant] = failure
         for variant, failure in newest.items():
             newest[variant] = self._fitting(failures, failure, variant) or failure
-        return max(newest.values(), key=_rank, default=None)
+        telling = list(newest.values())
+        telling = [one for one in telling if not _is_passed(one, telling)] or telling
+        return max(telling, key=_rank, default=None)
 
     def _fitting(
         self, failures: Sequence[GuardFailure], newest: GuardFailure, variant: int
@@ -168,6 +171,22 @@ def _rank(failure: GuardFailure) -> tuple[bool, bool, bool, bool, int]:
         dynamic and not made_special,
         dynamic,
         failure.number,
+    )
+
+
+def _is_passed(failure: GuardFailure, others: Sequence[GuardFailure]) -> bool:
+    """Whether another entry failed on a tensor within the value that ``failure`` is about.
+
+    What a value is comes before what is in it: that entry was made for one like this call's, as in
+    a cache that is None in a prompt only. What the tensor is then keeps the call out of it.
+    """
+    check = failure.check
+    if not (isinstance(check, TypeCheck) or (isinstance(check, ValueCheck) and check.constant)):
+        return False
+    within = (f"{check.source}.", f"{check.source}[")
+    return any(
+        isinstance(one.check, TensorMismatch) and str(one.check.source).startswith(within)
+        for one in others
     )
 
 

@@ -109,7 +109,7 @@ def distance(file: str, function: str = "") -> int:
     """Return how far a frame is from code that somebody would change; 0 is there."""
     path = file.replace("\\", "/")
     packaged = path.partition("-packages/")[2]
-    if path.startswith("<") or (not packaged and "/lib/python3" in path):
+    if path.startswith("<") or is_standard(path):
         return 3
     if is_recorder(path):
         return 3
@@ -121,6 +121,12 @@ def distance(file: str, function: str = "") -> int:
     if function in WRAPPERS and (packaged or not path.startswith(("/", "\\")) or path[1:2] == ":"):
         return 1
     return 0
+
+
+def is_standard(file: str) -> bool:
+    """Return whether a file is of Python's own library."""
+    path = file.replace("\\", "/")
+    return "/lib/python3" in path and "-packages/" not in path
 
 
 def forwards(frame: StackFrame) -> bool:

@@ -10,12 +10,14 @@ from tracelens.logs.output_code import OutputModule
 
 if TYPE_CHECKING:
     from tracelens.logs.chrome_trace import CompiledRegion
+    from tracelens.logs.guards import GuardLatency
     from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 
 __all__ = [
     "call_ms",
     "heaviest",
     "is_arm",
+    "is_below_guards",
     "is_little",
     "is_training",
     "library_ms",
@@ -31,6 +33,8 @@ SMALL_PART = 0.02
 #: What one core moves at least in a millisecond, and the part of a call below which that is noise.
 BYTES_PER_MS = 5_000_000
 NOISE = 0.005
+#: How many times as long guards take where torch measures them, once, as in later calls, at least.
+COLD = 2
 
 T = TypeVar("T")
 
@@ -80,6 +84,12 @@ def is_little(count: int, module: OutputModule, call_ms: float = 0.0) -> bool:
     if call_ms and part_of_call(count, call_ms) < NOISE:
         return True
     return count < FEW or (count < SOME and count < SMALL_PART * traffic(module))
+
+
+def is_below_guards(count: int, latencies: Table[GuardLatency]) -> bool:
+    """Whether checking the guards takes longer than to move ``count`` bytes; no, if unknown."""
+    us = min((row.record.us for row in latencies), default=0.0)
+    return COLD * 1000 * count / BYTES_PER_MS < us
 
 
 def part_of_call(count: int, call_ms: float) -> float:

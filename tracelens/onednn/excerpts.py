@@ -28,14 +28,17 @@ def is_excerpt(execs: Iterable[Seen[PrimitiveExec]]) -> bool:
     return sum(row.count for row in execs) <= MAX_EXECUTIONS
 
 
-def too_little(ms: float, share: float, least: float, execs: Iterable[Seen[PrimitiveExec]]) -> str:
+def too_little(
+    ms: float, share: float, least: float, execs: Iterable[Seen[PrimitiveExec]], *, is_run: bool
+) -> str:
     """Return why reorders that took ``ms`` are not worth a change; empty where they may be.
 
-    An excerpt is judged by its shares: how long the whole run took it does not say.
+    An excerpt is judged by its shares: how long the whole run took it does not say. That it shows
+    compiling, too (``is_run``), says that it is a short run, where only a large share counts.
     """
     if share < least:
         return f"they take less than {percent(least)} of the time"
-    if ms < LEAST_MS and not is_excerpt(execs):
+    if ms < LEAST_MS and not (is_excerpt(execs) and (share >= SHARE_OF_EXCERPT or not is_run)):
         return f"they take {length(ms)} in all"
     return ""
 

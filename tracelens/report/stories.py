@@ -68,7 +68,7 @@ class Teller(Protocol):
 
 
 def called_in_lost(file: str, line: int) -> Story:
-    """The function defined there, which is compiled by itself: what calls it was given up."""
+    """The function defined there, compiled by itself: its caller is given up, or breaks in it."""
     return "called in lost", file, line
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens.dynamo import user_code
 from tracelens.report.stories import RESUMED
@@ -13,37 +14,49 @@ if TYPE_CHECKING:
     from tracelens.evidence import Table
     from tracelens.frames import Frame
 
-__all__ = ["behind_of", "codes_of"]
+__all__ = ["Codes", "behind_of", "codes_of"]
 
 
-def codes_of(frames: Table[Frame]) -> dict[tuple[str, str, str], Line]:
-    """Return the functions that are compiled again, by process and number."""
-    return {
-        (*row.first.process, row.record.id.partition("/")[0]): Line(
-            file=row.record.file, line=row.record.line, function=row.record.function
-        )
-        for row in frames
-        if row.record.file and row.record.line and row.record.function
-    }
+class Codes(NamedTuple):
+    """The functions that are compiled, by process and number."""
+
+    lines: dict[tuple[str, str, str], Line]
+    #: How many entries of each there are.
+    entries: Counter[tuple[str, str, str]]
 
 
-def behind_of(site: BreakSite, codes: dict[tuple[str, str, str], Line]) -> tuple[Line, ...]:
-    """Return the functions of a package on the way to a line in it that break there again.
+def codes_of(frames: Table[Frame]) -> Codes:
+    """Return the functions that are compiled, each with the number of its entries."""
+    codes = Codes({}, Counter())
+    for row in frames:
+        number = (*row.first.process, row.record.id.partition("/")[0])
+        codes.entries[number] += 1
+        if row.record.file and row.record.line and row.record.function:
+            codes.lines[number] = Line(
+                file=row.record.file, line=row.record.line, function=row.record.function
+            )
+    return codes
 
-    The first that broke there called them: they would be part of its graph. What resumes behind a
-    break is cut out of a function by another rule.
+
+def behind_of(site: BreakSite, codes: Codes) -> tuple[Line, ...]:
+    """Return the functions on the way to a line that break there again, compiled by themselves.
+
+    The first that broke there called them: they would be part of its graph. They are of the package
+    that the line is in, or of the program, where the first was compiled once: what they differ by
+    from call to call is then in one call of it. What resumes behind a break is cut out of a
+    function by another rule.
     """
     numbers = list(
         dict.fromkeys((*place.process, place.frame.partition("/")[0]) for place, _ in site.events)
     )
     first = {number[:2]: number for number in reversed(numbers)}.values()
     package = user_code.package(site.line.file)
-    found = (codes.get(number) for number in numbers if number not in first)
+    found = (codes.lines.get(number) for number in numbers if number not in first)
+    inner = [one for one in found if one is not None and not one.function.startswith(RESUMED)]
+    if not package and any(codes.entries[number] > 1 for number in first):
+        return ()
     return tuple(
         one
-        for one in found
-        if one is not None
-        and package
-        and user_code.package(one.file) == package
-        and not one.function.startswith(RESUMED)
+        for one in inner
+        if user_code.package(one.file) == package and user_code.distance(one.file) == 0
     )

@@ -20,7 +20,7 @@ from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
-from tracelens.report.stories import Story, called_apart, graph_break
+from tracelens.report.stories import Story, called_apart, called_in_lost, graph_break
 from tracelens.rules import Rule
 from tracelens.rules.gbr._behind import behind_of, codes_of
 from tracelens.rules.gbr._break_data import BreakData, Code, Line, break_data
@@ -347,6 +347,8 @@ class SiteRule(Rule):
             yield from (graph_break(line.file, line.line) for line in data.stack)
             yield from library(data.package)
             yield from (called_apart(one.file, one.line) for one in data.behind)
+            if not data.package:
+                yield from (called_in_lost(one.file, one.line) for one in data.behind)
 
     def follows(self, finding: Finding) -> Iterator[Story]:
         """Belong to what the first call sets up, or to the other breaks of the same library."""

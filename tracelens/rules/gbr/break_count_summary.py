@@ -246,12 +246,21 @@ def _listed(group: list[BreakSite]) -> str:
 def _adds_nothing(ranked: list[list[BreakSite]]) -> str:
     """Say why the sum is no news: all were asked for, or another rule tells of the only place."""
     if all(_deliberate(group) for group in ranked):
-        return "the program or torch itself asks for each of them"
+        return f"{_who_asks(ranked)} or torch itself asks for each of them"
     if all(s.record.text.startswith(BACKEND_EXCEPTION) for group in ranked for s in group):
         return "the error of the backend has a finding of its own"
     if len(ranked) == 1 and all(site.family != "other" for site in ranked[0]):
         return "the only place has a finding of its own"
     return ""
+
+
+def _who_asks(ranked: list[list[BreakSite]]) -> str:
+    """Say whose code asks for the breaks, as the files of their lines tell."""
+    files = {site.line.file for group in ranked for site in group}
+    packages = {user_code.package(file) for file in files}
+    if packages == {""}:
+        return "the program"
+    return f"`{packages.pop()}`" if len(packages) == 1 else "the program, a package"
 
 
 def _hints(site: BreakSite) -> tuple[str, ...]:

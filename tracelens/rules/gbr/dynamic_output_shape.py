@@ -132,7 +132,9 @@ class DynamicOutputShape(SiteRule):
         Remedy(
             "capture-and-compare",
             "Or let Dynamo capture the unknown size, and compare the times: the whole function "
-            "runs eagerly as it is, and compiled code that loops over unknown sizes may be slower.",
+            "runs eagerly as it is, and compiled code that loops over unknown sizes may be slower. "
+            "Where Python branches on the size further on (`if len(x) == 0`), leave that out "
+            "first: the function is given up there otherwise.",
             when="a function of your own was given up, in no autograd.Function",
             applies=lambda data: own(data) and bool(data.skipped) and not data.in_function,
             setting="torch._dynamo.config.capture_dynamic_output_shape_ops = True",

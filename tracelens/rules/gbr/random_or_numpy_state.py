@@ -31,9 +31,8 @@ def _chosen(data: BreakData) -> str | None:
     code = data.code.strip()
     if not code.startswith("if "):
         return None
-    try:
-        body = ast.parse(f"{code} pass" if code.endswith(":") else code).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    body = _parsed(code) or _parsed(f"{code}\n    pass")  # a comment may end the line
+    if not body:
         return None
     test = body[0].test if isinstance(body[0], ast.If) else None
     both = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
@@ -49,6 +48,13 @@ def _chosen(data: BreakData) -> str | None:
         return select
     kept = rest[0] if len(rest) == 1 else ast.BoolOp(ast.And(), rest)
     return f"if {ast.unparse(kept)}:\n    x = {select}"
+
+
+def _parsed(code: str) -> list[ast.stmt]:
+    try:
+        return ast.parse(code).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
 
 
 def _selected(node: ast.expr | None) -> str | None:
@@ -79,6 +85,10 @@ def _branches(data: BreakData) -> bool:
 
 def _own(data: BreakData) -> bool:
     return editable(data) and not _checked(data)
+
+
+def _decides_in_loop(data: BreakData) -> bool:
+    return data.leaves and _branches(data)
 
 
 class RandomOrNumpyState(SiteRule):
@@ -174,9 +184,19 @@ class RandomOrNumpyState(SiteRule):
                 "tensors."
             ),
             when="another generator, in code of your own",
-            applies=lambda data: data.name != FILLED and _own(data),
+            applies=lambda data: data.name != FILLED and _own(data) and not _decides_in_loop(data),
             basis="tested",
             proof="tests/advice/GBR016/draw-before.py",
+        ),
+        Remedy(
+            "compile-called",
+            "Or leave the loop to Python, which decides as before, and compile the modules or "
+            "functions that it calls, each by itself, instead of what holds the loop. A bool for "
+            "each round would need an entry for every combination.",
+            when="an `if` on the number in a loop, in code of your own",
+            applies=lambda data: data.name != FILLED and _own(data) and _decides_in_loop(data),
+            basis="tested",
+            proof="tests/advice/GBR016/compile-called.py",
         ),
         *LIBRARY,
     )

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import ClassVar
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, ClassVar
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.breaks import BreakSite
+from tracelens.dynamo.breaks import BreakSite, sites
 from tracelens.experiment import Experiment, Knob
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story
-from tracelens.rules.gbr._site_rule import BreakData, SiteRule
-from tracelens.rules.gbr._stories import recurrent
+from tracelens.rules.gbr._site_rule import BreakData, SiteRule, named
+from tracelens.rules.gbr._stories import PACKING, recurrent
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.setup_breaks import SetupBreak
+    from tracelens.evidence import Table
+    from tracelens.frames import Frame
+    from tracelens.logs.graph_breaks import GraphBreak
+    from tracelens.logs.guards import GuardTree
 
 __all__ = ["RecurrentModuleSkipped"]
 
@@ -71,6 +78,7 @@ class RecurrentModuleSkipped(SiteRule):
                 "compare the times: where the recurrence is most of the work, that took up to a "
                 "quarter longer on a CPU."
             ),
+            when="no packed sequences",
             setting="torch._dynamo.config.allow_rnn = True",
             since="2.4",
             basis="tested",
@@ -78,6 +86,28 @@ class RecurrentModuleSkipped(SiteRule):
             knob=experiment.knob,
         ),
     )
+
+    def check(
+        self,
+        breaks: Table[GraphBreak],
+        *,
+        setup: Table[SetupBreak],
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+    ) -> Iterator[Finding]:
+        """Yield one finding per line; of packed sequences, tracing it makes more breaks."""
+        packed = {
+            (site.line.file, site.line.function)
+            for site in sites(breaks)
+            if named(site).rpartition(".")[2] in PACKING
+        }
+        for finding in super().check(breaks, setup=setup, frames=frames, trees=trees):
+            where = finding.where
+            if where is None or (where.file, where.function) not in packed:
+                yield finding
+                continue
+            advice = tuple(one for one in finding.advice if one.id != "allow-rnn")
+            yield finding.model_copy(update={"advice": advice})
 
     def causes(self, finding: Finding) -> Iterable[Story]:
         """Cause the breaks where sequences are packed for it."""

@@ -41,10 +41,10 @@ _READ = "aten._local_scalar_dense"
 _READS = re.compile(r"\.(?:item|tolist)\(")
 #: NumPy's generator, whose calls Dynamo traces as operators that make a tensor.
 _DRAWS = re.compile(r"\b(?:np|numpy)\.random\.[a-z_]{1,40}\(")
-
-
 #: Tensors in a list are copied one by one by ``torch.tensor``, which breaks the graph again.
 _LISTED = " Where `torch.tensor` makes one tensor of the list, call `torch.stack` in its place."
+#: A list that is kept: of an object, or of a dict.
+_GROWING = re.compile(r"(?:\]|\.\w{1,60})\.append\(")
 
 
 def _is_fake(data: BreakData) -> bool:
@@ -80,8 +80,8 @@ def _kept(data: BreakData) -> str | None:
     code = data.code
     if ".item()" not in code or code.startswith(CONTROL) or any(word in code for word in LEAVES):
         return None
-    if is_statement(code) and "append(" not in code:  # whatever is called wants a number
-        return None
+    if is_statement(code) and ("append(" not in code or _GROWING.search(code)):
+        return None  # whatever is called wants a number; each length of a kept list is an entry
     if _is_counted(code) and not data.reads_float:  # of which a place in a queue is made
         return None
     return None if _hands_on(code) else code.replace(".item()", ".detach()")

@@ -12,7 +12,14 @@ from tracelens.evidence import Table
 from tracelens.experiment import Experiment
 from tracelens.inductor.cpp import lacks_bfloat16
 from tracelens.inductor.epilogues import quote
-from tracelens.inductor.graphs import call_ms, heaviest, is_arm, is_little, is_training
+from tracelens.inductor.graphs import (
+    call_ms,
+    heaviest,
+    is_arm,
+    is_below_guards,
+    is_little,
+    is_training,
+)
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.remedies import FREEZING, bfloat16, can_freeze, float32, freeze
 from tracelens.inductor.weights import Unprepared, unprepared
@@ -28,6 +35,7 @@ if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs.chrome_trace import CompiledRegion
     from tracelens.logs.graph_code import FxGraph
+    from tracelens.logs.guards import GuardLatency
     from tracelens.logs.onednn_verbose import CpuIsa
 
 __all__ = ["CpuInferenceNotFrozen"]
@@ -37,6 +45,7 @@ LARGE = 1 << 20
 #: Weights of float32 layers that a cache holds: measured, freezing changed nothing.
 CACHED = 32 << 10
 _LITTLE = "the weights are a small part of what the graph reads, or stay in a cache"
+_BELOW_GUARDS = "checking the guards of a call takes longer than reading these weights"
 _NOT_PACKED = "without AVX-512, freezing packs no bfloat16 weights"
 MAX_QUOTED = 3
 #: Bytes of weights that a second copy of matters for.
@@ -66,8 +75,9 @@ class CpuInferenceNotFrozen(Rule):
     torch 2.15: they run in oneDNN's reference kernels then (ONE001). It is a note below 1 MiB of
     weights, and where all of them belong to float32 products and none is copied: libraries
     rearrange those within the product. Below 8 KiB (32 KiB of float32 layers), or 0.5 % of a call
-    that a trace has timed, it is folded, and so are bfloat16 layers on a CPU without AVX-512: torch
-    packs none of them there (ONE023).
+    that a trace has timed, it is folded; float32 products also where checking the guards took twice
+    as long as reading their weights at 5 GB/s, or longer; and so are bfloat16 layers on a CPU
+    without AVX-512: torch packs none of them there (ONE023).
 
     ## What to do
     Freeze, and call the model under ``torch.no_grad()``. It is not always a win: compare, and see
@@ -158,6 +168,7 @@ class CpuInferenceNotFrozen(Rule):
         graphs: Table[FxGraph],
         isas: Table[CpuIsa],
         regions: Table[CompiledRegion],
+        latencies: Table[GuardLatency],
     ) -> Iterator[Finding]:
         """Yield one finding for the whole log: it is one setting."""
         if is_training(modules):
@@ -186,7 +197,8 @@ class CpuInferenceNotFrozen(Rule):
         plain = not ops[True] and data.dtypes == "float32" and not data.copied
         little = 0 < total < CACHED and not ops[True] and data.dtypes == "float32"
         little |= total > 0 and is_little(total, found[0].seen.record, call_ms(regions))
-        harmless = _LITTLE if little else ""
+        guarded = plain and total > 0 and is_below_guards(total, latencies)
+        harmless = _LITTLE if little else _BELOW_GUARDS if guarded else ""
         if data.dtypes == "bfloat16" and lacks_bfloat16(facts_of(run), modules) is not False:
             harmless = _NOT_PACKED
         yield self.finding(

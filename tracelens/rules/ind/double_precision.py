@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
@@ -18,6 +19,8 @@ __all__ = ["DoublePrecision"]
 
 #: Inputs of which a line of code is printed.
 MAX_NAMED = 8
+#: A tensor that is a plain attribute of the compiled module.
+_ATTRIBUTE = re.compile(r"L_self_(?!modules_|parameters_|buffers_)(\w{1,100}?)_?")
 
 
 class DoublePrecision(Rule):
@@ -121,8 +124,10 @@ class DoublePrecision(Rule):
         ),
         Remedy(
             id="float32",
-            text="Unless the results need it, make float32 of the data where it comes in, of "
-            "targets that are fractions as well, and of the model.",
+            text=lambda data: (
+                "Unless the results need it, make float32 of the data where it comes in, of "
+                f"targets that are fractions as well, and of the model.{_left(data.inputs)}"
+            ),
             when="data and parameters come in as float64",
             applies=lambda data: not data.is_converted and data.has_parameters,
             code="x = torch.from_numpy(array).float(); model = model.float()",
@@ -201,6 +206,17 @@ class DoublePrecision(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _left(inputs: tuple[str, ...]) -> str:
+    """Name the tensors that ``model.float()`` leaves as they are."""
+    names = [f"self.{found[1]}" for name in inputs if (found := _ATTRIBUTE.fullmatch(name))]
+    if not names:
+        return ""
+    return (
+        f" `.float()` leaves plain attributes of a module alone: convert {listed(names)} as well, "
+        "or register them as buffers, since what is float64 raises where it meets the weights."
+    )
 
 
 def _converted(inputs: tuple[str, ...], arrays: tuple[str, ...]) -> str | None:

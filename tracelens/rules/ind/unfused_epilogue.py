@@ -20,7 +20,7 @@ from tracelens.inductor.epilogue_causes import (
     why,
 )
 from tracelens.inductor.epilogues import Unfused, Winners, unfused
-from tracelens.inductor.graphs import call_ms, library_ms
+from tracelens.inductor.graphs import call_ms, is_below_guards, library_ms
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.remedies import (
     FREEZING,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from tracelens.logs.autotune import AutotuneTable
     from tracelens.logs.chrome_trace import CompiledRegion
     from tracelens.logs.graph_code import FxGraph
+    from tracelens.logs.guards import GuardLatency
     from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 
 __all__ = ["UnfusedEpilogue"]
@@ -52,6 +53,7 @@ _ALONE = (
     "without AVX-512, ATen computes bfloat16 products by itself, and nothing becomes part of them"
 )
 _IN_VAIN = "the weights are few: frozen, or frozen and tuned, such float32 layers took as long"
+_BELOW_GUARDS = "checking the guards of a call takes longer than moving these bytes"
 MAX_QUOTED = 3
 
 
@@ -228,6 +230,7 @@ class UnfusedEpilogue(Rule):
         execs: Table[PrimitiveExec],
         regions: Table[CompiledRegion],
         graphs: Table[FxGraph],
+        latencies: Table[GuardLatency],
     ) -> Iterator[Finding]:
         """Yield one finding per library operator and cause."""
         lines = graphs.derived(Lines)
@@ -252,6 +255,9 @@ class UnfusedEpilogue(Rule):
                 harmless = _ALONE if alone else harmless
             if cause is Cause.UNFROZEN and not harmless and freezes_in_vain(pairs, ms, execs):
                 harmless = _IN_VAIN
+            count, known = moved(pairs)
+            if cause is Cause.UNFROZEN and known and is_below_guards(count, latencies):
+                harmless = harmless or _BELOW_GUARDS
             yield self._finding(op, cause, pairs, winners, run=run, harmless=harmless)
 
     def _finding(

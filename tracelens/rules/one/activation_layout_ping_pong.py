@@ -168,7 +168,7 @@ class ActivationLayoutPingPong(Rule):
         enough = not once or spent.share(steady(around.reorders.values())) >= SHARE_OF_EXCERPT
         if around.shows and enough:
             ms = steady(around.reorders.values())
-            light = too_little(ms, spent.share(ms), MIN_SHARE, execs)
+            light = too_little(ms, spent.share(ms), MIN_SHARE, execs, is_run=spent.is_run)
             fixed = around.is_of_signals and signals_of_a_package(graphs)
             reason = light or (SIGNALS_OF_A_PACKAGE if fixed else "")
             yield self._finding(around, spent, run, once=once, light=reason)

@@ -160,15 +160,17 @@ class FirstDynamicRecompile(RecompileRule):
         Remedy(
             "compile-dynamic",
             "Compile with dynamic=True: sizes and numbers are symbols from the first call on.",
-            when="a number, or a part of an object, that the new entry does not hold, and whose "
-            "recompiles took most of the compile time",
+            when="a number, or a part of an object, that the new entry does not hold, whose "
+            "recompiles took most of the compile time, and no other value asks for the entry",
             applies=lambda data: (
                 data.is_heavy
+                and not data.since
                 and not (data.is_constant or data.is_conditional)
                 and (not data.is_passed or data.dimension is None)
             ),
             code="torch.compile(model, dynamic=True)",
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
+            basis="tested",
+            proof="tests/advice/RCP003/compile-dynamic.py",
         ),
         Remedy(
             "static-sizes",

@@ -89,6 +89,8 @@ class RequiresGradMismatch(TensorRule):
 
         #: Number of the compiled frame, in the order in which Dynamo met them.
         frame: int | None = None
+        #: Parameters have another flag in the same calls: the flag of the tensor alone is no help.
+        is_mixed: bool = False
 
     remedies = (
         Remedy(
@@ -133,8 +135,8 @@ class RequiresGradMismatch(TensorRule):
             "same-flag",
             "Give the tensor one flag before the compiled function: `requires_grad_()` where "
             "any call needs the gradient.",
-            when="an argument of the function",
-            applies=lambda data: data.is_variable,
+            when="an argument of the function, and no parameters beside it",
+            applies=lambda data: data.is_variable and not getattr(data, "is_mixed", False),
             basis="tested",
             proof="tests/advice/RCP012/same-flag.py",
         ),
@@ -190,6 +192,8 @@ class RequiresGradMismatch(TensorRule):
             and len(group.steps) == 1
         ):
             return "it is a parameter, with a gradient and without one: two entries, and no more"
+        if _is_mixed(group) and group.most == 1:
+            return "parameters learn in some calls alone: two entries of each part, and no more"
         if _is_parameter(about(group.first)) and group.most >= USUAL_LIMIT and not group.is_hit:
             return "each set of parameters that learn is compiled once: the limit was raised"
         return super().harmless(group, trees)
@@ -212,6 +216,13 @@ class RequiresGradMismatch(TensorRule):
     def completed(self, finding: Finding, group: Group) -> Finding:
         """Add which frame it is: something is compiled around all but the first."""
         frame = group.history.frame
-        data = self.Data(**finding.data, frame=int(frame) if frame.isdecimal() else None)
+        number = int(frame) if frame.isdecimal() else None
+        data = self.Data(**finding.data, frame=number, is_mixed=_is_mixed(group))
         advice = self.advise(data)
         return finding.model_copy(update={"data": data.model_dump(mode="json"), "advice": advice})
+
+
+def _is_mixed(group: Group) -> bool:
+    """Whether a tensor and parameters of the function had another flag in the same calls."""
+    kinds = {_is_parameter(about(step)) for _, step in group.steps}
+    return len(kinds) > 1
