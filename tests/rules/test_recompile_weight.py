@@ -339,3 +339,14 @@ def test_other_batches_that_cost_little_or_are_of_one_function_are_notes(
     assert left
     assert not [one for one in left if "other batch" in one.title or one.explained_by]
     assert {one.severity for one in left} == {Severity.NONE}
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_batch_of_one_is_told_beside_another_size_of_it(beside: bool, tmp_path: Path) -> None:
+    """By itself it is what one entry for 1 takes, by design."""
+    lines = (FIXTURES / NAMES["RCP016"] / "fires-beside-other-batches.log").read_text().splitlines()
+    log = tmp_path / "run.log"
+    left = [one for one in lines if beside or not ("[__recompiles]" in one and "/1] " in one)]
+    log.write_text("\n".join([*left, ""]))
+    (found,) = [one for one in analyze(str(log)).findings if one.code == "RCP016"]
+    assert found.severity is (Severity.INFO if beside else Severity.NONE)

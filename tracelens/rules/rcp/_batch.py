@@ -60,6 +60,11 @@ class Batch(NamedTuple):
         own = {id(step) for step in self.steps}
         return bool(self.spent) and all(id(step) in own for step in steps)
 
+    def is_part(self, steps: Sequence[Step]) -> bool:
+        """Whether ``steps`` are for one size of several that the batch had after the first."""
+        own = {id(step) for step in self.steps}
+        return all(id(step) in own for step in steps) and len(self.steps) > len(steps)
+
     def told_by(self, groups: Iterable[list[Change]]) -> list[Change] | None:
         """Return the one of ``groups`` that is about what the program passes, or near it."""
         own = (one for one in groups if self.holds([s for each in one for s in each.steps]))

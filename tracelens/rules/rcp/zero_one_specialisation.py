@@ -69,7 +69,8 @@ class ZeroOneSpecialisation(RecompileRule):
     took: a prompt and a token are two programs. At most two come from each dimension. From the
     second in one function on it is a remark: what such entries took to compile, a warm-up can
     spare. It is a warning where recompiles for sizes took half of the measured compile time, and
-    20 s at least; one entry that took three tenths is a remark, also by the clocks of a log.
+    20 s at least; one entry that took three tenths is a remark, also by the clocks of a log. So is
+    a batch of one, beside other sizes of it, that took a fifth, and 10 s at least.
 
     ## What to do
     Drop a last batch of one, or pad a single row to two; or let the dimension be unbacked, which
@@ -168,6 +169,8 @@ class ZeroOneSpecialisation(RecompileRule):
             spent = weight.heavy([step for _, step in group.steps], frames)
             heavy = bool(spent) and not group.is_hit
             spent = spent or weight.notable([step for _, step in group.steps], frames)
+            if batch.is_part([step for _, step in group.steps]):
+                spent = spent or weight.last_batch([step for _, step in group.steps], frames)
             loud = bool(spent) and not group.is_hit and not token
             told = batch.holds([step for _, step in group.steps])
             loud = loud or told
