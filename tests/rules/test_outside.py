@@ -38,7 +38,8 @@ FROM_OUTSIDE = {
     "leave-uncompiled", "report-in-eager", "leave-out", "look-up-outside", "outside",
     # what it is called with
     "array-dtype", "cast", "clone", "leave-texts", "mark-dynamic", "one-form", "one-layout",
-    "one-size", "one-mode", "one-rank", "one-state", "pad", "pad-few", "pad-to-multiple", "pass-argument",
+    "one-size",
+    "one-mode", "one-rank", "one-state", "pad", "pad-few", "pad-to-multiple", "pass-argument",
     "pass-tensor", "same-attributes", "python-numbers",
     "same-flag", "same-keys", "same-object", "same-tensor", "stack", "two-entries",
     "unbacked", "nothing", "default-dynamic", "set-config", "tensor-lr",
