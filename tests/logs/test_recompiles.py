@@ -238,7 +238,20 @@ CHECKS: list[tuple[str, Check]] = [
     ("list(dict.keys(d))[0] == 'a'", KeysCheck(source=Source(name="d"), expected="'a'")),
     (
         "not ___dict_contains('forward', self.__dict__)",
-        KeysCheck(source=Source(name="self", path=".__dict__"), key="'forward'"),
+        KeysCheck(source=Source(name="self", path=".__dict__"), key="'forward'", lacks="not "),
+    ),
+    (
+        "not ___dict_contains(((2, 12), device(type='cpu'), False), self._modules['1'].cache)",
+        KeysCheck(
+            source=Source(name="self", path="._modules['1'].cache"),
+            key="((2, 12), device(type='cpu'), False)",
+            lacks="not ",
+        ),
+    ),
+    ("___dict_contains((8, 8), cache)", KeysCheck(source=Source(name="cache"), key="(8, 8)")),
+    (
+        "not ___dict_contains(f(8, 8), cache)",
+        Expression(text="not ___dict_contains(f(8, 8), cache)"),
     ),
     ("GLOBAL_STATE changed: grad_mode ", GlobalState(changed=("grad_mode",))),
     (

@@ -87,6 +87,22 @@ def test_a_first_bound_of_something_else_is_not_left_out(one: Report) -> None:
 
 
 @pytest.mark.parametrize(
+    ("bound", "says"),
+    [
+        (21_000, "1 of 3 things costs you at most 21 s; first to fix: GBR001"),
+        (3, "1 of 3 things costs you about 7.8 % of all oneDNN execution time; first to fix:"),
+    ],
+)
+def test_a_first_bound_in_seconds_is_told_where_it_is_more_than_shares(
+    one: Report, bound: float, says: str
+) -> None:
+    whole = "all oneDNN execution time"
+    told = [finding("GBR001", Cost(ms=bound, basis="upper_bound")), finding("GRD001")]
+    told += [finding("ONE003", Cost(ms=8.5, share=0.078, basis="measured", of=whole))]
+    assert _first.verdict(with_(one, *told)).startswith(says)
+
+
+@pytest.mark.parametrize(
     ("known", "says"),
     [
         (0.14, "2 of 2 things cost you at most 82 % of the trace; first to fix: TRC024"),

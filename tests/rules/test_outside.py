@@ -34,9 +34,11 @@ FROM_OUTSIDE = {
     "backward-outside", "branch-outside", "call-first", "call-outside", "compile-around",
     "compile-caller", "compile-forward", "compile-inner", "compile-once", "compile-called-parts",
     "compile-classes", "compile-transform", "first-call", "leave-call-out", "leave-step",
+    "leave-filters",
     "leave-uncompiled", "report-in-eager", "leave-out", "look-up-outside", "outside",
     # what it is called with
     "array-dtype", "cast", "clone", "leave-texts", "mark-dynamic", "one-form", "one-layout",
+    "one-size",
     "one-mode", "one-rank", "one-state", "pad", "pad-few", "pad-to-multiple", "pass-argument",
     "pass-tensor", "same-attributes", "python-numbers",
     "same-flag", "same-keys", "same-object", "same-tensor", "stack", "two-entries",

@@ -307,3 +307,46 @@ def test_a_function_of_the_program_leads_what_a_wrapper_passes_on() -> None:
     assert finding.where.file == "/home/ana/proj/app.py"
     assert "`ids`" in finding.title
     assert "`forward`" in finding.message
+
+
+OTHERS = FIXTURES / NAMES["RCP003"] / "fires-other-batches.log.gz"
+
+
+def _without(tmp_path: Path, *frames: int) -> list[Finding]:
+    """Return what is said of recompiles for sizes where these functions are not in the log."""
+    left_out = tuple(f"[{number}/" for number in frames)
+    lines = gzip.decompress(OTHERS.read_bytes()).decode().splitlines(keepends=True)
+    log = tmp_path / "run.log"
+    log.write_text("".join(line for line in lines if not any(one in line for one in left_out)))
+    return [one for one in analyze(str(log)).findings if one.code in {"RCP003", "RCP016"}]
+
+
+def test_other_batches_are_told_once_and_first(tmp_path: Path) -> None:
+    first = analyze(str(OTHERS)).findings[0]
+    assert (first.code, first.severity) == ("RCP003", Severity.WARNING)
+    assert "other batch sizes of `samples`: 21 recompiles" in first.title
+    assert [one.id for one in first.advice] == ["one-size"]
+    others = [one for one in _without(tmp_path) if one.id != first.id]
+    assert others
+    assert {one.explained_by for one in others} == {first.id}
+
+
+@pytest.mark.parametrize("dear", [(7, 9, 10, 11), tuple(range(2, 13))])
+def test_other_batches_that_cost_little_or_are_of_one_function_are_notes(
+    dear: tuple[int, ...], tmp_path: Path
+) -> None:
+    left = _without(tmp_path, *dear)
+    assert left
+    assert not [one for one in left if "other batch" in one.title or one.explained_by]
+    assert {one.severity for one in left} == {Severity.NONE}
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_batch_of_one_is_told_beside_another_size_of_it(beside: bool, tmp_path: Path) -> None:
+    """By itself it is what one entry for 1 takes, by design."""
+    lines = (FIXTURES / NAMES["RCP016"] / "fires-beside-other-batches.log").read_text().splitlines()
+    log = tmp_path / "run.log"
+    left = [one for one in lines if beside or not ("[__recompiles]" in one and "/1] " in one)]
+    log.write_text("\n".join([*left, ""]))
+    (found,) = [one for one in analyze(str(log)).findings if one.code == "RCP016"]
+    assert found.severity is (Severity.INFO if beside else Severity.NONE)

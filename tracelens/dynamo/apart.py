@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from tracelens.dynamo.beside import called_by
+from tracelens.dynamo.user_code import short
 from tracelens.evidence import Place, Table
+from tracelens.logs._stack import StackFrame
 from tracelens.logs.guards import GuardTree
 from tracelens.remedies import Remedy
 from tracelens.report import FindingData
@@ -30,26 +33,45 @@ class Apart(FindingData):
 
 
 def modules_of(
-    function: str, file: str, line: str, places: Iterable[Place], trees: Table[GuardTree]
+    compiled: StackFrame,
+    line: StackFrame,
+    places: Iterable[Place],
+    trees: Table[GuardTree],
+    *,
+    source: str = "",
 ) -> Apart:
     """Return what a compiled function calls, where a line in that function itself is at fault.
 
-    Which module leads to a line of another function is not known: nothing is named then.
+    Which module leads to a line of another function is not known: nothing is named then. Methods of
+    one name, as ``forward``, are often in one file.
 
     Args:
-        function: The compiled one, and its file.
-        file: The same.
-        line: The function that holds the line.
+        compiled: The function, with the line at which it is defined.
+        line: The line, with the function that holds it.
         places: Where the log has compilations of the function.
         trees: The guards of the log.
+        source: What is guarded, as the compiled function reaches it.
     """
     if not len(trees):
         return Apart(guarded=False)
-    name = as_written(function)
-    if name != as_written(line):
+    name, file = as_written(compiled.function), compiled.file
+    if name != as_written(line.function) or short(file) != short(line.file):
+        return Apart()
+    resumes = name != compiled.function  # what it is the rest of begins further up
+    if (line.line < compiled.line and not resumes) or _is_of_part(source, line.code):
         return Apart()
     kind, modules = called_by(name, file, places, trees)
     return Apart(of=f"{kind.rpartition('.')[2]}.{name}" if modules else "", modules=modules)
+
+
+#: What a part holds: ``self._modules['m']._modules['0'].add``.
+_HELD = re.compile(r"self(?:\._modules\['\w{1,60}'\]){1,20}\.(\w{1,60})$")
+
+
+def _is_of_part(source: str, code: str) -> bool:
+    """Whether the line reads as its own what a part of the compiled module holds: ``self.add``."""
+    held = _HELD.match(source)
+    return held is not None and re.search(rf"\bself\.{held[1]}\b", code) is not None
 
 
 def elsewhere(of: Any, *, when: str, proof: str, about: Any = None) -> tuple[Remedy, Remedy]:

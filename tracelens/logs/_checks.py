@@ -193,6 +193,8 @@ class KeysCheck(Said):
 
     source: Source
     key: str = ""
+    #: ``not `` where the entry is for a dict that does not hold the key.
+    lacks: str = ""
     #: ``hasattr(`` or ``not hasattr(`` where it asks for an attribute.
     has: str = ""
     #: ``==`` in ``hasattr(x, 'y') == False``.

@@ -106,8 +106,8 @@ def _costs(told: tuple[Finding, ...]) -> str:
     # What is a bound counts where there is nothing better; else it is told behind what is known.
     known = [f for f in every if not _is_bound(f)] or every
     if _is_left_out(told[0], known):
-        known = every
-    rest = bounds if len(known) < len(every) else []
+        known = every if _share(told[0]) else [told[0]]
+    rest = [one for one in bounds if one not in known] if len(known) < len(every) else []
     first = told[0].cost if known and told[0] is known[0] else None
     like_first = [
         f for f in known if first and first.share and first.of and f.cost and f.cost.of == first.of
@@ -140,6 +140,8 @@ def _is_left_out(first: Finding, known: list[Finding]) -> bool:
     """
     if not first.cost or any(one is first for one in known):
         return False
+    if not _share(first):
+        return any(map(_share, known)) and sum(map(_ms, known)) < _ms(first)
     alike = [one for one in known if one.cost and one.cost.of == first.cost.of]
     return sum(map(_share, alike)) < _share(first)
 

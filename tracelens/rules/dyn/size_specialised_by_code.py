@@ -223,7 +223,8 @@ class SizeSpecialisedByCode(Rule):
         )
         if line and data.package and not data.is_size:
             compiled_at = (place for row in group for place in row.places)
-            apart = modules_of(record.function, record.file, line.function, compiled_at, trees)
+            own = StackFrame(file=record.file, line=record.defined, function=record.function)
+            apart = modules_of(own, line, compiled_at, trees, source=record.source)
             data = data.model_copy(update={"apart": apart})
         once = len(values) < CERTAIN
         every = f"compiled again for every {'size' if data.is_size else 'value'}"

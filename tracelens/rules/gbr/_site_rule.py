@@ -27,6 +27,7 @@ from tracelens.rules.gbr._break_data import BreakData, Code, Line, break_data
 from tracelens.rules.gbr._calls import LEAVE_CALL_OUT, LEAVE_UNCOMPILED
 from tracelens.rules.gbr._compared import compare_eager
 from tracelens.rules.gbr._parts import COMPILE_CLASSES, COMPILE_PARTS
+from tracelens.rules.gbr._pieces import in_pieces
 from tracelens.rules.gbr._stories import (
     CLOCKS,
     PACKING,
@@ -316,6 +317,7 @@ class SiteRule(Rule):
             if self.wanted(site):
                 finding = self.about(site, behind_of(site, codes))
                 finding = without_inner(finding) if alone else finding
+                finding = in_pieces(finding, site, codes.lines)
                 if finding.severity is not Severity.NONE and (cost := cost_of_break(site, frames)):
                     finding = finding.model_copy(update={"cost": cost})
                 yield finding

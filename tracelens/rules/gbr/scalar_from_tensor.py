@@ -33,12 +33,12 @@ __all__ = ["ScalarFromTensor"]
 #: Lines in which Python goes one way or another, and what leaves torch with the number.
 CONTROL = ("def ", "if ", "elif ", "while ", "for ", "assert ")
 LEAVES = ("int(", "float(", "bool(", "range(", "math.", "np.", "numpy.", "print(", "return f", 'f"')
-
-
 #: The operator that reads a number.
 _READ = "aten._local_scalar_dense"
 #: What else in a line reads a number.
 _READS = re.compile(r"\.(?:item|tolist)\(")
+#: What a call unpacks, ``x.permute(*order)``: an array of NumPy is traced as a tensor.
+_UNPACKED = re.compile(r"[(,] {0,4}\*([A-Za-z_][\w.]{0,60})(?=[,)])")
 #: NumPy's generator, whose calls Dynamo traces as operators that make a tensor.
 _DRAWS = re.compile(r"\b(?:np|numpy)\.random\.[a-z_]{1,40}\(")
 #: Tensors in a list are copied one by one by ``torch.tensor``, which breaks the graph again.
@@ -68,8 +68,7 @@ def _of_numpy(data: BreakData) -> bool:
 
 
 def _is_drawn(name: str, code: str) -> bool:
-    reads = name.startswith(_READ) and not _READS.search(code)
-    return reads and _DRAWS.search(code) is not None
+    return bool(name.startswith(_READ) and not _READS.search(code) and _DRAWS.search(code))
 
 
 def _kept(data: BreakData) -> str | None:
@@ -378,6 +377,8 @@ class ScalarFromTensor(SiteRule):
         where = "" if site.line.file else " at a place that the log does not name"
         if name := self.named(site):
             return f"`{name}` answers with a value of Python that depends on the data{where}"
+        if named(site).startswith(_READ) and (found := _UNPACKED.search(site.line.code)):
+            return f"numbers are read out of `{found[1]}`, a tensor or a NumPy array,{where}"
         drawn = _is_drawn(named(site), site.line.code)
         kind = "a random number of NumPy" if drawn else "a number"
         return f"{kind} is read out of a tensor{where}"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.remedies import Remedy
-from tracelens.report import Severity
+from tracelens.report import Advice, FindingData, Severity
 from tracelens.rules.gbr._called import called, editable, is_foreign, qualified, wrapped
 from tracelens.rules.gbr._site_rule import (
     LIBRARY,
     REPORT_IN_EAGER,
+    SEE_PARTS,
     BreakData,
     SiteRule,
     break_data,
@@ -33,6 +35,16 @@ def _is_warning(data: BreakData) -> bool:
     if not data.file:
         return data.name == "_warnings.warn"
     return "warn" in data.name and "warnings.warn(" in data.code
+
+
+#: What sets filters of warnings, as a line calls it by its module.
+_SETS_FILTERS = re.compile(r"\bwarnings\.(?:simplefilter|filterwarnings|resetwarnings)(?=\()")
+
+
+def _filters(data: BreakData) -> str:
+    """Return the function that sets filters of warnings, where the line calls it."""
+    found = _SETS_FILTERS.search(data.code) if data.name.startswith("_warnings.") else None
+    return found[0] if found else ""
 
 
 def _is_scripted(data: BreakData) -> bool:
@@ -140,6 +152,20 @@ class UntraceableFunction(SiteRule):
             since="2.3",
             basis="tested",
             proof="tests/advice/GBR009/warn-later.py",
+        ),
+        Remedy(
+            "leave-filters",
+            "Let Dynamo leave the call out of the compiled code: there no filter of warnings is "
+            "set, and nothing warns.",
+            when="a line that sets filters of warnings",
+            applies=lambda data: bool(_filters(data)),
+            setting=lambda data: (
+                "import warnings; torch._dynamo.config.ignore_logging_functions"
+                f".add({_filters(data)})"
+            ),
+            since="2.11",
+            basis="tested",
+            proof="tests/advice/GBR009/leave-filters.py",
         ),
         Remedy(
             "plain-module",
@@ -262,6 +288,12 @@ class UntraceableFunction(SiteRule):
             says=True,
         ),
     )
+
+    def advise(self, data: FindingData) -> tuple[Advice, ...]:
+        """Return the advice, without what else to record where a setting mends the break."""
+        found = super().advise(data)
+        is_mended = any(one.id == "leave-filters" for one in found)
+        return tuple(one for one in found if not (is_mended and one.id == SEE_PARTS.id))
 
     def what(self, site: BreakSite) -> str:
         """Name the function."""

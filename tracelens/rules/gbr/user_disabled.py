@@ -10,7 +10,7 @@ from tracelens.dynamo.reporting import is_statement
 from tracelens.remedies import Remedy
 from tracelens.report import Severity
 from tracelens.rules.gbr._called import called, editable
-from tracelens.rules.gbr._site_rule import BreakData, SiteRule
+from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule
 
 __all__ = ["UserDisabled"]
 
@@ -92,6 +92,7 @@ class UserDisabled(SiteRule):
             since="2.1",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
         ),
+        *LIBRARY,
     )
 
     def what(self, site: BreakSite) -> str:

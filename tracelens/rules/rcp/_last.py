@@ -6,7 +6,18 @@ from tracelens.dynamo.recompile_history import Step
 from tracelens.dynamo.recompile_variants import is_size
 from tracelens.logs.recompiles import MAX_DIGITS, Check, RangeCheck, TensorMismatch
 
-__all__ = ["is_smaller"]
+__all__ = ["LEFT_OUT", "ONE_SIZE", "is_smaller"]
+
+#: Results of inference are wanted of every row.
+LEFT_OUT = (
+    "If that was the last batch of a data set: in training leave it out (`drop_last=True` of the "
+    "DataLoader); in inference pad it to the usual size, and cut what was added off the results."
+)
+ONE_SIZE = (
+    "Keep one batch size. In inference pad every smaller batch to the largest, and cut what was "
+    "added off the results; in training leave a smaller last batch out (`drop_last=True` of the "
+    "DataLoader)."
+)
 
 
 def is_smaller(step: Step) -> bool:

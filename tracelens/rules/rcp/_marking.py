@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tracelens.experiment import Knob
 from tracelens.rules.rcp._data import RecompileData
+from tracelens.rules.rcp._last import LEFT_OUT
 from tracelens.rules.rcp._marks import Mark, dimensions, is_gathered
 from tracelens.words import few
 
@@ -36,6 +37,10 @@ class FirstChangeData(RecompileData):
     times_longer: float = 0.0
     #: Whether it came with fewer rows than before, as a last batch has.
     is_smaller: bool = False
+    #: Whether it is about the batch, and tells of all functions that other sizes of it compiled.
+    is_batch: bool = False
+    #: Whether the finding about the batch tells it.
+    in_batch: bool = False
     #: Whether the function has variants, for other modes or types: other loops call it, too.
     is_varied: bool = False
     #: Whether it was compiled again later, for reasons that are cut off.
@@ -82,10 +87,7 @@ def mark(data: FirstChangeData) -> str:
 
 
 def dropped(data: FirstChangeData) -> str:
-    return (
-        "If that was the last batch of a data set, leave it out (`drop_last=True` of the "
-        "DataLoader), or pad it to the usual size: nothing is compiled again."
-    ) + (_VALIDATED if data.is_varied else "")
+    return LEFT_OUT + (_VALIDATED if data.is_varied else "")
 
 
 def lines(data: FirstChangeData) -> str | None:
@@ -115,7 +117,7 @@ def can_mark(data: FirstChangeData) -> bool:
         data.is_passed
         and data.dimension is not None
         and not (data.is_constant or data.is_conditional)
-        and not data.source.startswith("___")
+        and not (data.is_batch or data.source.startswith("___"))
     )
 
 

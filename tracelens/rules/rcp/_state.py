@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tracelens.dynamo.user_code import is_torch_wrapper
-from tracelens.logs.recompiles import Check, Source, TypeCheck, ValueCheck
+from tracelens.logs.recompiles import Check, KeysCheck, Source, TypeCheck, ValueCheck
 from tracelens.rules.rcp._changes import Group
 
-__all__ = ["is_made_by_the_first_call", "is_set_in_the_config"]
+__all__ = ["is_filled", "is_made_by_the_first_call", "is_set_in_the_config"]
 
 #: Where a module keeps what belongs to it.
 KEPT = ("._modules[", "._buffers[")
@@ -22,11 +22,11 @@ def is_set_in_the_config(group: Group) -> bool:
 def is_made_by_the_first_call(group: Group) -> bool:
     """Whether the cause is an attribute of the model that was unset in its first call only.
 
-    Once ``None`` or ``False``, or a tensor that is dropped, then for good something else: the
-    caller did not toggle it.
+    Once ``None`` or ``False``, a tensor that is dropped, or a dict without a key, then for good
+    something else: the caller did not toggle it.
     """
     check = group.first.check
-    if not _is_unset(check) and not _is_dropped(check):
+    if not (_is_unset(check) or _is_dropped(check) or is_filled(check)):
         return False
     if _is_dropped(check) and is_torch_wrapper(group.history.file):
         return False  # it calls one module and another
@@ -45,6 +45,13 @@ def _is_unset(check: Check | None) -> bool:
 def _is_dropped(check: Check | None) -> bool:
     """Whether a tensor of the first call was ``None`` in the second."""
     return isinstance(check, TypeCheck) and "NoneType" in check.found
+
+
+def is_filled(check: Check | None) -> bool:
+    """Whether a dict, such as a cache, holds a key that it lacked in the first call."""
+    if not isinstance(check, KeysCheck) or not check.lacks:
+        return False
+    return not check.source.path.endswith(".__dict__")
 
 
 def _is_of_config(check: Check | None) -> bool:

@@ -11,7 +11,7 @@ from tracelens.frames import Frame
 from tracelens.frames.recompile_cost import cost_of
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
-from tracelens.logs.recompiles import Source
+from tracelens.logs.recompiles import Source, StackFrame
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.report.stories import as_written, resumed
 from tracelens.rules import Rule
@@ -59,8 +59,9 @@ def tell(
     steps = [step for _, step in group.steps]
     data = data_about(group, place.code, held=held, package=user_code.package(place.file))
     if data.package or data.is_of_library:
-        compiled = (step.place for step in steps)
-        apart = modules_of(history.function, history.file, place.function, compiled, trees)
+        compiled = StackFrame(file=history.file, line=history.line, function=history.function)
+        places = (step.place for step in steps)
+        apart = modules_of(compiled, place, places, trees, source=data.source)
         data = data.model_copy(update={"apart": apart})
     if _is_kept(data, history, frames):
         data = data.model_copy(update={"held": KEPT})

@@ -101,6 +101,12 @@ class Weight(NamedTuple):
             return ""
         return self._part(steps, frames, max(LAST_SHARE, LAST_MS / self.whole_ms))
 
+    def most_of_all(self, steps: Sequence[Step], frames: Table[Frame]) -> str:
+        """Return the same where ``steps`` alone are the most of a long compile time."""
+        if not self._known_rest():
+            return ""
+        return self._part(steps, frames, max(MIN_SHARE, MIN_MS / self.whole_ms))
+
     def _known_rest(self) -> bool:
         """Whether the log tells what the other compilations took, so that a share says much."""
         known = 1.0 if self.is_measured else MOST_AGAIN

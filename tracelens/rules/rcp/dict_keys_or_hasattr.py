@@ -15,6 +15,7 @@ from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules.rcp._changes import groups
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
+from tracelens.rules.rcp._state import is_made_by_the_first_call
 from tracelens.rules.rcp._tell import tell
 
 __all__ = ["DictKeysOrHasattr"]
@@ -114,6 +115,8 @@ class DictKeysOrHasattr(RecompileRule):
     ) -> Iterator[Finding]:
         """Yield one finding per function and dict or object."""
         for group in groups(self.code, recompiles, limits):
+            if is_made_by_the_first_call(group):
+                continue  # RCP031 tells it
             again = group.most > 1
             yield tell(
                 self,

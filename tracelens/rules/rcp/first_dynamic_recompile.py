@@ -28,9 +28,10 @@ from tracelens.logs.recompiles import Recompile, Source, TensorMismatch
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story, last_batch
+from tracelens.rules.rcp._batch import BATCH_SIZE, Batch, of_batch
 from tracelens.rules.rcp._data import Function, RecompileData, RecompileRule, guards_of
 from tracelens.rules.rcp._first_change import Change, changes_of, fullest, is_cut_later
-from tracelens.rules.rcp._last import is_smaller
+from tracelens.rules.rcp._last import ONE_SIZE, is_smaller
 from tracelens.rules.rcp._marking import (
     FirstChangeData,
     also,
@@ -80,6 +81,9 @@ class FirstDynamicRecompile(RecompileRule):
     short run, from 5 s on, where recompiles for sizes took half of all compile time and are more
     than a warm-up: three of one function, or one that took one and a half times as long as
     the first, or, where the log tells nothing of the first, than all others together.
+    Where three functions or more were compiled again for the first dimension, the batch, and that
+    took half of all compile time, and 20 s at least, one warning tells all of them, also those of a
+    batch of one (RCP016), and by the clocks of a log as well: the first compilations are in it.
 
     ## What to do
     Nothing. Where the seconds of the second compilation matter, mark the dimension dynamic before
@@ -108,11 +112,20 @@ class FirstDynamicRecompile(RecompileRule):
 
     remedies = (
         Remedy(
+            "one-size",
+            ONE_SIZE,
+            when="a first dimension whose recompiles, in three functions or more, took most of the "
+            "compile time",
+            applies=lambda data: data.is_batch,
+            basis="untestable",
+            proof="a compilation of 20 s is too long for a test; it was measured by hand",
+        ),
+        Remedy(
             "drop-last",
             dropped,
             when="a first dimension that was smaller than before, and recompiles for it that took "
             "much of the compile time",
-            applies=lambda data: data.is_smaller and data.is_heavy,
+            applies=lambda data: data.is_smaller and data.is_heavy and not data.is_batch,
             basis="tested",
             proof="tests/advice/RCP023/drop-last.py",
         ),
@@ -145,7 +158,7 @@ class FirstDynamicRecompile(RecompileRule):
             "Pad the input to one size, where a line of code needs the number. If the program has "
             "dynamic=False or mark_static, take that out instead.",
             when="the guards of the new entry hold the size",
-            applies=lambda data: data.is_constant,
+            applies=lambda data: data.is_constant and not data.is_batch,
             basis="tested",
             proof="tests/advice/RCP002/pad.py",
         ),
@@ -154,7 +167,7 @@ class FirstDynamicRecompile(RecompileRule):
             "Pad the inputs to a few sizes, and call each of them once before the first request. "
             "To mark the dimension may not help: conditions on it need entries of their own.",
             when="later entries were compiled for conditions on the symbol",
-            applies=lambda data: data.is_conditional and not data.is_constant,
+            applies=lambda data: data.is_conditional and not (data.is_constant or data.is_batch),
             proof="https://docs.pytorch.org/docs/stable/torch.compiler_dynamic_shapes.html",
         ),
         Remedy(
@@ -216,9 +229,18 @@ class FirstDynamicRecompile(RecompileRule):
     def follows(self, finding: Finding) -> Iterator[Story]:
         """Belong to the last batch of a data set, where it is that which changed the size."""
         data = self.data_of(finding)
+        if isinstance(data, FirstChangeData) and data.in_batch:
+            yield BATCH_SIZE
         if isinstance(data, RecompileData):
             yield from (last_batch(one.file, one.line) for one in data.functions)
         yield from super().follows(finding)
+
+    def causes(self, finding: Finding) -> Iterator[Story]:
+        """Tell of all functions that are compiled for other batches, where it is about those."""
+        yield from super().causes(finding)
+        data = self.data_of(finding)
+        if isinstance(data, FirstChangeData) and data.is_batch:
+            yield BATCH_SIZE
 
     def check(
         self,
@@ -232,9 +254,11 @@ class FirstDynamicRecompile(RecompileRule):
         """Yield one note per size that changed, however many functions it recompiled."""
         found = histories(recompiles)
         weight = Weight.of(recompiles, frames, seconds)
+        batch = Batch.of(recompiles, frames, weight)
         groups: dict[tuple[str, str, int, str, int | None], list[Change]] = {}
         for change in changes_of(found):
             groups.setdefault(change.subject, []).append(change)
+        leads = batch.told_by(groups.values())
         later: defaultdict[tuple[str, str, int], tuple[Dimension, ...]] = defaultdict(tuple)
         for (function, file, line, *_), changes in groups.items():
             later[function, file, line] += symbolic(entry_of(changes[0].steps[0].place, trees))
@@ -260,7 +284,13 @@ class FirstDynamicRecompile(RecompileRule):
             told |= {"times_longer": times, "is_constant": constant, "is_followed": cut}
             told |= {"since": set_since(entry_before(first.steps[0].place, trees), entry)}
             told |= {"conditions": conditions, "is_varied": len(first.history.variants) > 1}
+            told |= {"is_batch": changes is leads, "in_batch": batch.holds(steps)}
+            told |= {"is_heavy": bool(part) or changes is leads}
             data = data.model_copy(update=told)
+            if changes is leads:
+                yield of_batch(self, batch, data, place, frames)
+                continue
+            loud = loud or data.in_batch
             yield self.finding(
                 function,
                 user_code.short(file),

@@ -27,7 +27,7 @@ from tracelens.rules.rcp._data import (
     guards_of,
 )
 from tracelens.rules.rcp._equal import UNEQUAL_FIRST, is_duck_sized
-from tracelens.rules.rcp._last import is_smaller
+from tracelens.rules.rcp._last import LEFT_OUT, is_smaller
 from tracelens.rules.rcp._relation import (
     RelationData,
     as_tensor,
@@ -121,8 +121,7 @@ class ShapeRelationGuard(RecompileRule):
         ),
         Remedy(
             "drop-last",
-            "If that was the last batch of a data set, leave it out (`drop_last=True` of the "
-            "DataLoader), or pad it to the usual size.",
+            LEFT_OUT,
             when="one recompile, for a first dimension that was smaller than before",
             applies=lambda data: data.is_smaller,
             basis="tested",

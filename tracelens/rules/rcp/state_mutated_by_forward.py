@@ -12,12 +12,16 @@ from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
-from tracelens.rules.rcp._changes import groups
-from tracelens.rules.rcp._data import RecompileRule
-from tracelens.rules.rcp._state import is_made_by_the_first_call
+from tracelens.rules.rcp._changes import Group, groups
+from tracelens.rules.rcp._data import RecompileData, RecompileRule
+from tracelens.rules.rcp._state import is_filled, is_made_by_the_first_call
 from tracelens.rules.rcp._tell import listed, tell
 
 __all__ = ["StateMutatedByForward"]
+
+
+def _fills(data: RecompileData) -> bool:
+    return any(guard.kind == "keys" for guard in data.guards)
 
 
 class StateMutatedByForward(RecompileRule):
@@ -34,6 +38,8 @@ class StateMutatedByForward(RecompileRule):
         [0/1] [__recompiles] Recompiling function forward in /home/ana/proj/model.py:54
         [0/1] [__recompiles]     triggered by the following guard failure(s):
         [0/1] [__recompiles]     - 0/0: self.ready == False
+
+    A cache that it fills is guarded, too: ``not ___dict_contains((8, 8), self.cache)``.
 
     Values of a config and of caches that are passed in are told by RCP006; this page is about what
     the module itself keeps.
@@ -67,7 +73,11 @@ class StateMutatedByForward(RecompileRule):
     remedies = (
         Remedy(
             "first-call",
-            "Call the model once before it is compiled: that call sets the state up.",
+            lambda data: (
+                "Call the model once before it is compiled"
+                + (", with an input of each size that will come" if _fills(data) else "")
+                + ": that call sets the state up."
+            ),
             basis="tested",
             proof="tests/advice/RCP031/first-call.py",
             knob=Knob("called once before it is compiled", call={"eager_first": True}),
@@ -76,7 +86,7 @@ class StateMutatedByForward(RecompileRule):
             "in-init",
             lambda data: f"Or set `{data.source}` up in `__init__`.",
             when="code of your own",
-            applies=lambda data: not data.is_of_library,
+            applies=lambda data: not (data.is_of_library or data.package),
             basis="tested",
             proof="tests/advice/RCP031/in-init.py",
         ),
@@ -91,9 +101,11 @@ class StateMutatedByForward(RecompileRule):
         limits: Table[RecompileLimit],
     ) -> Iterator[Finding]:
         """Yield one finding per function and attribute."""
-        changed = [*groups("RCP006", recompiles, limits), *groups("RCP009", recompiles, limits)]
-        for group in changed:
-            if not is_made_by_the_first_call(group):
+        kinds = ("RCP006", "RCP009", "RCP027")
+        changed = (group for code in kinds for group in groups(code, recompiles, limits))
+        for group in filter(is_made_by_the_first_call, changed):
+            if is_filled(group.first.check):
+                yield _filled(self, group, frames, trees)
                 continue
             dropped = group.cause.code == "RCP009"
             held = "a tensor" if dropped else listed(group.values)
@@ -109,3 +121,20 @@ class StateMutatedByForward(RecompileRule):
                 "The entry for it is not used again, unless the program sets it back.",
                 confidence=Confidence.MEDIUM,
             )
+
+
+def _filled(
+    rule: RecompileRule, group: Group, frames: Table[Frame], trees: Table[GuardTree]
+) -> Finding:
+    """Return the finding about a dict that the first call fills."""
+    name = f"`{getattr(group.first.check, 'source', '')}`"
+    return tell(
+        rule,
+        group,
+        frames,
+        trees,
+        title=f"`{group.history.function}` is compiled twice: its first call fills {name}",
+        message=f"{name} lacked a key in the first call, and holds it since. The entry for a dict "
+        "without it is not used again, unless the program takes the key out.",
+        confidence=Confidence.MEDIUM,
+    )

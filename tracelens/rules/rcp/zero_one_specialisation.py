@@ -19,6 +19,8 @@ from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
+from tracelens.report.stories import Story
+from tracelens.rules.rcp._batch import BATCH, BATCH_SIZE, Batch
 from tracelens.rules.rcp._changes import Group, groups, is_more_than_once
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
 from tracelens.rules.rcp._tell import tell
@@ -67,7 +69,8 @@ class ZeroOneSpecialisation(RecompileRule):
     took: a prompt and a token are two programs. At most two come from each dimension. From the
     second in one function on it is a remark: what such entries took to compile, a warm-up can
     spare. It is a warning where recompiles for sizes took half of the measured compile time, and
-    20 s at least; one entry that took three tenths is a remark, also by the clocks of a log.
+    20 s at least; one entry that took three tenths is a remark, also by the clocks of a log. So is
+    a batch of one, beside other sizes of it, that took a fifth, and 10 s at least.
 
     ## What to do
     Drop a last batch of one, or pad a single row to two; or let the dimension be unbacked, which
@@ -98,8 +101,8 @@ class ZeroOneSpecialisation(RecompileRule):
         Remedy(
             "pad",
             lambda data: (
-                "Do not call with a size of 0 or 1 there: leave out an empty batch, drop a last "
-                "one of 1 (`drop_last=True`), or pad it to two rows."
+                "Do not call with a size of 0 or 1 there: leave out an empty batch, and pad one of "
+                "1 to two rows; or, in training, drop it where it is last (`drop_last=True`)."
                 if data.dimension == 0
                 else "Pad: do not call with a batch or a length of 0 or 1."
             ),
@@ -159,13 +162,18 @@ class ZeroOneSpecialisation(RecompileRule):
     ) -> Iterator[Finding]:
         """Yield one finding per function that the size reached first, whatever the dimension."""
         weight = Weight.of(recompiles, frames, seconds)
+        batch = Batch.of(recompiles, frames, weight)
         of_functions = groups(self.code, recompiles, limits, by_function=True)
         for group, token in (part for one in of_functions for part in _parts(one, trees)):
             function, several = group.history.function, is_more_than_once(group) and not token
             spent = weight.heavy([step for _, step in group.steps], frames)
             heavy = bool(spent) and not group.is_hit
             spent = spent or weight.notable([step for _, step in group.steps], frames)
+            if batch.is_part([step for _, step in group.steps]):
+                spent = spent or weight.last_batch([step for _, step in group.steps], frames)
             loud = bool(spent) and not group.is_hit and not token
+            told = batch.holds([step for _, step in group.steps])
+            loud = loud or told
             subjects = _subjects(group)
             cache = all(is_of_token_cache(subject_of(step.check)[0]) for _, step in group.steps)
             named = ", ".join(f"dimension {axis} of `{name}`" for name, axis in subjects)
@@ -180,11 +188,18 @@ class ZeroOneSpecialisation(RecompileRule):
                 else f"a size of 0 or 1 got an entry of its own in `{function}`"
                 + ("" if loud else ": expected"),
                 message=f"It is {named}. Symbolic sizes are 2 and more, so 0 and 1 are compiled "
-                f"apart: {group.times}" + (f", {spent}." if loud else "."),
+                f"apart: {group.times}" + (f", {spent}." if loud and spent else "."),
                 severity=Severity.WARNING if heavy and loud else Severity.INFO,
                 harmless=None if several or loud else _HARMLESS[token],
-                held=NEXT if token else CACHE if cache else "",
+                held=NEXT if token else CACHE if cache else BATCH if told else "",
             )
+
+    def follows(self, finding: Finding) -> Iterator[Story]:
+        """Belong to the other batch sizes, where most of the compile time went to those."""
+        data = self.data_of(finding)
+        if isinstance(data, RecompileData) and data.held == BATCH:
+            yield BATCH_SIZE
+        yield from super().follows(finding)
 
 
 _GROWS = ", the length of a cache of keys and values, which grows with each token"

@@ -1,0 +1,34 @@
+"""Models that graph breaks in a package cut to pieces: whether to compile them is a question."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracelens.dynamo import user_code
+from tracelens.dynamo.breaks import BreakSite
+from tracelens.report import Finding, Severity
+
+if TYPE_CHECKING:
+    from tracelens.rules.gbr._break_data import Line
+
+__all__ = ["in_pieces"]
+
+#: So many compiled functions are the pieces of a model, rather than the model.
+PIECES = 8
+_MEASURE = (
+    " The model is compiled in many pieces. Whether that is faster at all, a run with "
+    "`TORCH_COMPILE_DISABLE=1` tells; if it is not, compile only the part that takes the most "
+    "time, by `torch.compile(part)`."
+)
+
+
+def in_pieces(
+    finding: Finding, site: BreakSite, codes: dict[tuple[str, str, str], Line]
+) -> Finding:
+    """Return the finding, with how to see whether compiling pays where no change is named."""
+    processes = {place.process for place, _ in site.events}
+    pieces = max((sum(key[:2] == one for key in codes) for one in processes), default=0)
+    quiet = finding.severity is Severity.NONE or bool(finding.advice)
+    if quiet or not user_code.package(site.line.file) or pieces < PIECES:
+        return finding
+    return finding.model_copy(update={"message": finding.message + _MEASURE})
