@@ -124,6 +124,9 @@ def test_a_tensor_in_place_of_a_size_is_read_all_the_same(
         ("rows.mul_(scale.item())", "capture-scalars", True),
         ("torch._check(count.item() > 0)", "capture-scalars", True),
         ("self.__init__(loss.item())", "read-outside", False),
+        ("y = x @ chain[parents[i]]", "read-outside", False),
+        ("x = self.blocks[int(which)](x)", "read-outside", False),
+        ("x = x[rows[i] : rows[j]]", "capture-scalars", True),
     ],
 )
 def test_a_number_that_python_keeps_is_no_symbol_of_a_graph(

@@ -20,6 +20,7 @@ __all__ = [
     "named",
     "old_call",
     "reason_of",
+    "takes_no_symbol",
     "value_of",
 ]
 
@@ -234,3 +235,16 @@ def named(site: BreakSite) -> str:
     if context is None:
         return of_kind
     return context.qualname or context.operator or context.builtin or of_kind
+
+
+#: In a package such a number mostly becomes a size, and an operator that needs it raises.
+_CONVERTED = re.compile(r"\b(?:int|float|range|list|tuple)\(|\.tolist\(")
+#: The item of a list, ``chain[parents[i]]``: no symbol is an index of one, and Dynamo raises.
+_INDEX = re.compile(
+    r"\w\[(?:int\([^:\n]{1,60}\)|\w{1,60}\[[^\]:\n]{1,60}\]|[\w.]{1,60}\.item\(\))\]"
+)
+
+
+def takes_no_symbol(code: str, package: str) -> bool:
+    """Whether a line fails with a symbol in place of the number that it reads."""
+    return bool(_INDEX.search(code) or (package and _CONVERTED.search(code)))

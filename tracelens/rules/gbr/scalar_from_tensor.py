@@ -27,6 +27,7 @@ from tracelens.rules.gbr._site_rule import (
     named,
     own,
 )
+from tracelens.rules.gbr._values import takes_no_symbol
 
 __all__ = ["ScalarFromTensor"]
 
@@ -166,10 +167,6 @@ def _outside(code: str) -> str:
     return "Return the tensor, and read the number outside of the compiled function."
 
 
-#: In a package such a number mostly becomes a size, and an operator that needs it raises.
-_CONVERTED = re.compile(r"\b(?:int|float|range|list|tuple)\(|\.tolist\(")
-
-
 def _is_called_loop(data: BreakData) -> bool:
     """Whether a loop of this function was lost, which another function of the program calls."""
     at = next((n for n, one in enumerate(data.stack) if one.function == data.function), 0)
@@ -299,14 +296,13 @@ class ScalarFromTensor(SiteRule):
             "capture-scalars",
             "Let Dynamo capture the number as a symbol. Where Python computes with it further on "
             "(math, NumPy, range), the graph breaks there instead.",
-            when="its line neither branches on it nor keeps it, no package converts it there, and "
-            "it is in no autograd.Function",
+            when="its line neither branches on it, nor keeps it, nor indexes a list with it; no "
+            "package converts it there, and it is in no autograd.Function",
             applies=lambda data: (
                 not (data.name or data.in_function)
                 and not _is_fake(data)
-                and not data.code.startswith(CONTROL)
-                and not _to_state(data.code)
-                and not (data.package and _CONVERTED.search(data.code))
+                and not (data.code.startswith(CONTROL) or _to_state(data.code))
+                and not takes_no_symbol(data.code, data.package)
             ),
             setting="torch._dynamo.config.capture_scalar_outputs = True",
             env="TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS=1",
