@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tracelens.evidence import Table
     from tracelens.frames import Frame
 
-__all__ = ["Codes", "behind_of", "codes_of"]
+__all__ = ["Codes", "begun_in", "behind_of", "codes_of"]
 
 
 class Codes(NamedTuple):
@@ -60,3 +60,15 @@ def behind_of(site: BreakSite, codes: Codes) -> tuple[Line, ...]:
         for one in inner
         if user_code.package(one.file) == package and user_code.distance(one.file) == 0
     )
+
+
+def begun_in(site: BreakSite, codes: Codes) -> str:
+    """Return the package whose function is compiled, where the log names it; else nothing.
+
+    The lines of a program that lead to it are then outside of what is compiled.
+    """
+    for place, _ in site.events[:1]:
+        line = codes.lines.get((*place.process, place.frame.partition("/")[0]))
+        if line is not None and not line.function.startswith(RESUMED):
+            return user_code.package(line.file)
+    return ""

@@ -22,7 +22,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.report.stories import Story, called_apart, called_in_lost, graph_break
 from tracelens.rules import Rule
-from tracelens.rules.gbr._behind import behind_of, codes_of
+from tracelens.rules.gbr._behind import begun_in, behind_of, codes_of
 from tracelens.rules.gbr._break_data import BreakData, Code, Line, break_data
 from tracelens.rules.gbr._calls import LEAVE_CALL_OUT, LEAVE_UNCOMPILED
 from tracelens.rules.gbr._compared import compare_eager
@@ -315,18 +315,20 @@ class SiteRule(Rule):
         codes = frames.derived(codes_of)
         for site in found:
             if self.wanted(site):
-                finding = self.about(site, behind_of(site, codes))
+                finding = self.about(site, behind_of(site, codes), begun_in(site, codes))
                 finding = without_inner(finding) if alone else finding
                 finding = in_pieces(finding, site, codes.lines)
                 if finding.severity is not Severity.NONE and (cost := cost_of_break(site, frames)):
                     finding = finding.model_copy(update={"cost": cost})
                 yield finding
 
-    def about(self, site: BreakSite, behind: tuple[Line, ...] = ()) -> Finding:
+    def about(self, site: BreakSite, behind: tuple[Line, ...] = (), begun: str = "") -> Finding:
         """Return the finding about one line."""
         line = site.line
         what = self.what(site)
-        data = break_data(site, self.named(site)).model_copy(update={"behind": behind})
+        data = break_data(site, self.named(site))
+        direct = data.direct and (not begun or begun != data.package)  # else it is all compiled
+        data = data.model_copy(update={"behind": behind, "direct": direct})
         reason = self.harmless(site)
         return self.finding(
             *self.identity(site),
