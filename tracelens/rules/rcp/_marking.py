@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 from tracelens.experiment import Knob
 from tracelens.rules.rcp._data import RecompileData
 from tracelens.rules.rcp._last import LEFT_OUT
 from tracelens.rules.rcp._marks import Mark, dimensions, is_gathered
 from tracelens.words import few
+
+if TYPE_CHECKING:
+    from tracelens.logs.recompiles import Recompile
 
 __all__ = [
     "FirstChangeData",
@@ -18,9 +24,11 @@ __all__ = [
     "marked",
     "of_config",
     "set_first",
+    "strided",
 ]
 
 _VALIDATED = " Validation that calls the same function has a last batch of its own: pad that."
+_MADE = " What the library makes itself on the way there cannot be marked from outside."
 _OTHERS = " Mark other arguments of that size, too: one that is not marked holds it constant."
 
 
@@ -45,6 +53,8 @@ class FirstChangeData(RecompileData):
     is_varied: bool = False
     #: Whether it was compiled again later, for reasons that are cut off.
     is_followed: bool = False
+    #: Whether the function is compiled again for strides as well: no symbol stands for those.
+    has_strides: bool = False
     #: What is a symbol in the entry that was compiled then: every argument of that size. Empty
     #: where the log has no guards.
     symbols: tuple[Mark, ...] = ()
@@ -77,7 +87,7 @@ def mark(data: FirstChangeData) -> str:
     if _by_caller(data):
         return (
             f"Mark {dimensions(data.marks)}, with `torch._dynamo.maybe_mark_dynamic`, before the "
-            f"first call{loops}: {less}.{rest}"
+            f"first call{loops}: {less}.{rest}{_MADE if data.is_of_library else ''}"
         )
     return (
         f"Mark {dimensions(data.marks)} before the first call, in every loop that calls it: "
@@ -144,3 +154,12 @@ def also(since: dict[str, str]) -> str:
         f" `{name}` was None in the entry before, and is {value} in this one: for that alone it "
         "would have been compiled again."
     )
+
+
+def strided(recompiles: Iterable[Recompile]) -> set[tuple[str, str, int]]:
+    """Return the functions that are compiled again for another stride of what they are given."""
+    return {
+        (one.function, one.file, one.line)
+        for one in recompiles
+        if any(getattr(reason.check, "what", "") == "stride" for reason in one.failures)
+    }

@@ -42,6 +42,7 @@ from tracelens.rules.rcp._marking import (
     marked,
     of_config,
     set_first,
+    strided,
 )
 from tracelens.rules.rcp._marks import Mark, is_passed
 from tracelens.rules.rcp._weight import Weight, longer
@@ -174,10 +175,10 @@ class FirstDynamicRecompile(RecompileRule):
             "compile-dynamic",
             "Compile with dynamic=True: sizes and numbers are symbols from the first call on.",
             when="a number, or a part of an object, that the new entry does not hold, whose "
-            "recompiles took most of the compile time, and no other value asks for the entry",
+            "recompiles took most of the compile time, and neither values nor strides ask for more",
             applies=lambda data: (
                 data.is_heavy
-                and not data.since
+                and not (data.since or data.has_strides)
                 and not (data.is_constant or data.is_conditional)
                 and (not data.is_passed or data.dimension is None)
             ),
@@ -262,6 +263,7 @@ class FirstDynamicRecompile(RecompileRule):
         later: defaultdict[tuple[str, str, int], tuple[Dimension, ...]] = defaultdict(tuple)
         for (function, file, line, *_), changes in groups.items():
             later[function, file, line] += symbolic(entry_of(changes[0].steps[0].place, trees))
+        strides = strided(row.record for row in recompiles)
         for (function, file, line, source, index), changes in groups.items():
             steps = [step for change in changes for step in change.steps]
             first = changes[0]
@@ -286,6 +288,7 @@ class FirstDynamicRecompile(RecompileRule):
             told |= {"conditions": conditions, "is_varied": len(first.history.variants) > 1}
             told |= {"is_batch": changes is leads, "in_batch": batch.holds(steps)}
             told |= {"is_heavy": bool(part) or changes is leads}
+            told |= {"has_strides": (function, file, line) in strides}
             data = data.model_copy(update=told)
             if changes is leads:
                 yield of_batch(self, batch, data, place, frames)
