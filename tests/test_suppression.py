@@ -99,3 +99,9 @@ def test_a_note_silences_absences_only() -> None:
     assert found["LOG007 a"][0] == "LOG001"
     assert found["LOG007 b"][0] is None
     assert found["TRC002 a"][0] is None
+
+
+def test_seconds_of_compiling_are_told_all_the_same() -> None:
+    found = silenced(busy("a"), rule("RCP003", ["a"]), rule("ONE004", ["a"]))
+    assert found["RCP003 a"] == (None, True)
+    assert found["ONE004 a"] == (None, False)

@@ -9,6 +9,9 @@ from tracelens.rules import Rule
 
 __all__ = ["suppressed"]
 
+#: Rules whose costs are the seconds that compilations took.
+COMPILING = ("RCP", "GBR", "DYN")
+
 
 def suppressed(
     findings: list[Finding], rules: Mapping[str, Rule], foreign: Collection[str]
@@ -39,9 +42,14 @@ def _silenced(finding: Finding, claim: str, by: Mapping[str, list[Finding]]) -> 
     others = {kind: _affecting(finding, found) for kind, found in by.items()}
     if (code := others.get(claim)) is not None:
         return finding.model_copy(update={"suppressed_by": code})
-    if others.get("time") is not None and finding.cost is not None:
+    if others.get("time") is not None and finding.cost is not None and not _compiles(finding):
         return finding.model_copy(update={"cost": None})
     return finding
+
+
+def _compiles(finding: Finding) -> bool:
+    """Whether its cost is of compilations: seconds, which a scheduler does not make of nothing."""
+    return finding.code.startswith(COMPILING)
 
 
 def _affecting(finding: Finding, suppressors: Iterable[Finding]) -> str | None:
