@@ -168,3 +168,28 @@ def test_what_inductor_needs_is_a_failure_whatever_follows(tmp_path: Path) -> No
     log = tmp_path / "run.log"
     log.write_text(NEEDED + "step\n" * 100 + BROKEN)
     assert analyze(str(log)).findings[0].code == "ERR008"
+
+
+UNUSED = "appears to not have been used in the graph. Set allow_unused=True"
+
+
+@pytest.mark.parametrize(
+    ("said", "before", "is_open"),
+    [
+        (f"The differentiated Tensor at index 0 {UNUSED}", BROKEN, True),
+        (f"One of the differentiated Tensors {UNUSED}", BROKEN, True),
+        (f"The differentiated Tensor at index 0 {UNUSED}", "", False),
+        ("element 0 of tensors does not require grad", BROKEN, True),
+        ("it does not currently support double backward", BROKEN, True),
+        ("grad can be implicitly created only for scalar outputs", BROKEN, False),
+    ],
+)
+def test_what_autograd_says_of_compiled_graphs_too_is_not_called_the_programs(
+    said: str, before: str, is_open: bool, tmp_path: Path
+) -> None:
+    engine = f'  File "{TORCH}/autograd/__init__.py", line 594, in grad\n    run()\n'
+    found = first(tmp_path, f"{before}{HEAD}{CALL}{OWN}{engine}RuntimeError: {said}\n")
+    assert found.code == "ERR000"
+    assert ("of the program's own" not in found.message) is is_open
+    assert ("in the program itself" not in found.message) is is_open
+    assert ("TORCH_COMPILE_DISABLE=1" in advised(found)) is is_open

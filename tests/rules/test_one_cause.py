@@ -128,3 +128,48 @@ def test_functions_that_fail_without_a_named_operator_stand_by_themselves(tmp_pa
     other = text.replace("CONVERT step", "CONVERT other").replace("line 18", "line 30")
     log.write_text(text + other.replace("14:47:11", "14:47:12"))
     assert [one.code for one in analyze(str(log)).findings].count("GBR013") == 2
+
+
+def test_places_without_a_rule_are_named_by_the_sum_which_then_stands_by_itself(
+    tmp_path: Path,
+) -> None:
+    findings = told("GBR012-break-count-summary/fires-place-without-rule.log")
+    assert {one.code for one in findings.values()} == {"GBR002", "GBR012"}
+    assert causes(findings) == {}
+    (summary,) = (one for one in findings.values() if one.code == "GBR012")
+    assert (summary.severity, summary.where and summary.where.line) == ("info", 26)
+    named = summary.message.partition(" By place")[0]
+    assert "app.py:26" in named
+    assert "(async_op=True for distributed collectives)" in named
+    assert "app.py:28, `work.wait()` (Unsupported method call)" in named
+    assert "app.py:35" not in named, "it has a finding of its own"
+    assert [one.id for one in summary.advice] == ["worst-first"]
+    assert "most records" not in summary.advice[0].text, "each has one"
+    # The same places, where each has a rule.
+    log = tmp_path / "run.log"
+    text = (FIXTURES / "GBR012-break-count-summary/fires-place-without-rule.log").read_text()
+    for reason in ("async_op=True for distributed collectives", "Unsupported method call"):
+        text = text.replace(f"] {reason}\n", "] Data-dependent branching\n")
+    log.write_text(text)
+    findings = {one.id: one for one in analyze(str(log)).findings}
+    assert causes(findings) == {"GBR012": "GBR002"}
+    (summary,) = (one for one in findings.values() if one.code == "GBR012")
+    assert "No other finding" not in summary.message
+
+
+def test_no_more_than_three_places_without_a_rule_are_named(tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    text = (FIXTURES / "GBR012-break-count-summary/fires-place-without-rule.log").read_text()
+    again = text.splitlines(keepends=True)[34:68]
+    more = [
+        "".join(again)
+        .replace("app.py:28", f"app.py:{n}")
+        .replace("[1/0]", f"[{n}/0]")
+        .replace("line 28", f"line {n}")
+        for n in (36, 37)
+    ]
+    log.write_text(text + "".join(more))
+    (summary,) = (one for one in analyze(str(log)).findings if one.code == "GBR012")
+    named = summary.message.partition(" By place")[0]
+    assert named.endswith(", and 1 more.")
+    assert "app.py:37" not in named

@@ -47,6 +47,8 @@ __all__ = ["UnexplainedError"]
 
 #: Causes that a rule of another family reads from the same record.
 _OWN_READERS = frozenset({"constraint", "data-dependent", "no-openmp", "output-overwritten"})
+#: What autograd says of an eager graph, and of a compiled one that is differentiated again.
+_UNUSED = "appears to not have been used in the graph"
 #: What a class of tensors does instead of an operator.
 OVERRIDES = frozenset({"__torch_function__", "__torch_dispatch__"})
 #: Topics of exceptions from which rules of other families explain a cause.
@@ -126,7 +128,8 @@ class UnexplainedError(FailureRule):
 
     ## What to do
     Where no frame of a compiler is in the traceback, it is an error of the program's own: mend it
-    there; no setting of torch.compile removes it. Else compile with ever more stages, until the
+    there; no setting of torch.compile removes it. It stays open whose it is where autograd raised
+    what compiled graphs make it raise, too. Else compile with ever more stages, until the
     error comes: the first that fails is where it arises.
 
     ## How a live run confirms it
@@ -214,9 +217,11 @@ class UnexplainedError(FailureRule):
         # The way to an error that another line names.
         named = {row.record.cause for row in failures} - {"cut", "unknown"}
         told |= {"cut"} if named else set()
-        idle = facts_of(run).is_compiled is False
+        compiled = facts_of(run).is_compiled
         rows = failures.where(lambda one: one.cause not in told)
-        yield from super().check(Table(map(_before_compiling, rows)) if idle else rows)
+        if compiled is not None:
+            rows = Table(map(_of_either if compiled else _before_compiling, rows))
+        yield from super().check(rows)
 
     def causes(self, finding: Finding) -> Iterable[stories.Story]:
         """Cause the graph breaks of the line, where torch refuses what it does."""
@@ -264,3 +269,13 @@ def _before_compiling(row: Seen[Failure]) -> Seen[Failure]:
     """Note on a failure that the logs of compiling were on and that there are none."""
     known = row.record.model_copy(update={"facts": (*row.record.facts, ("compiled", "no"))})
     return Seen(known, row.count, row.places, row.text)
+
+
+def _of_either(row: Seen[Failure]) -> Seen[Failure]:
+    """Leave open whose a failure is that autograd tells of: what was compiled has a graph, too.
+
+    The traceback ends where the program asks for a gradient, whichever graph was gone through.
+    """
+    if row.record.stage != "program" or _UNUSED not in row.record.message:
+        return row
+    return Seen(row.record.model_copy(update={"stage": "unknown"}), row.count, row.places, row.text)

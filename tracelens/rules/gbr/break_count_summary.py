@@ -17,14 +17,16 @@ from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story, graph_break, layers_apart
 from tracelens.rules import Rule
+from tracelens.rules.gbr._cold import cold_sites
 from tracelens.rules.gbr._site_rule import LIBRARY, Line, break_data
 from tracelens.rules.gbr._values import SCRIPTED, VALUES, is_value, old_call, reason_of, value_of
 from tracelens.rules.gbr._worst import WorstData, of_worst
 
 __all__ = ["BreakCountSummary"]
 
-#: Places that are spelled out, and characters of a type.
+#: Places that are spelled out, those that no other finding names, and characters of a type.
 MAX_LISTED = 5
+MAX_UNTOLD = 3
 MAX_TYPE = 60
 #: Breaks that somebody asked for.
 DELIBERATE = frozenset({"ddp", "explicit", "disabled"})
@@ -46,6 +48,8 @@ class SummaryData(WorstData):
     records: int
     skipped: int
     places: tuple[Line, ...]
+    #: Those of them that no other finding is about, where others have findings of their own.
+    untold: tuple[Line, ...] = ()
     #: Of the only place, where no other rule is about it: the package, and what torch advises.
     package: str = ""
     hints: tuple[str, ...] = ()
@@ -55,6 +59,8 @@ class SummaryData(WorstData):
     #: The code of the only place; whether torch tells no more than what it met, as up to 2.6.
     code: str = ""
     terse: bool = False
+    #: Another place has as many records as the first.
+    tied: bool = False
     #: A module has a backward hook.
     has_hooks: bool = False
 
@@ -82,7 +88,9 @@ in user code at /home/ana/proj/model.py:39
     A few breaks between large graphs cost little, and breaks in set-up code of the first call do
     not come again. Where every break was asked for, by ``torch._dynamo.graph_break()`` or
     ``torch.compiler.disable``, the finding is a note; torch itself does so around optimizers. It is
-    one as well where there is a single place, which has a finding of its own.
+    one as well where there is a single place, which has a finding of its own. Where all of several
+    places have one, it belongs to the first of them; places of a kind that no rule is about are
+    named here.
 
     ## What to do
     Fix the places from the top: those with many records, and those that gave up whole functions.
@@ -105,7 +113,12 @@ in user code at /home/ana/proj/model.py:39
         *VALUES,
         Remedy(
             "worst-first",
-            lambda data: f"Begin at {_first(data)}: most records are from there.",
+            lambda data: (
+                f"Begin at {_first(data)}, which the log has first: what breaks behind it may "
+                "change with it."
+                if data.tied
+                else f"Begin at {_first(data)}: most records are from there."
+            ),
             when="there are several places",
             applies=lambda data: len(data.places) > 1,
             basis="untestable",
@@ -162,9 +175,9 @@ in user code at /home/ana/proj/model.py:39
             yield from (graph_break(place.file, place.line) for place in data.places)
 
     def follows(self, finding: Finding) -> Iterator[Story]:
-        """Belong to the place with most records."""
+        """Belong to the place with most records, unless it names places that nothing else does."""
         data = self.data_of(finding)
-        if isinstance(data, SummaryData):
+        if isinstance(data, SummaryData) and not data.untold:
             yield from (graph_break(place.file, place.line) for place in data.places)
 
     def check(
@@ -179,6 +192,7 @@ in user code at /home/ana/proj/model.py:39
         ranked = by_place(sites(breaks, setup=setup))
         if not ranked:
             return
+        untold = _untold(ranked)
         count = sum(records(group) for group in ranked)
         skipped = sum(site.skipped for group in ranked for site in group)
         lost = f"; {skipped} gave up a whole function" if skipped else ""
@@ -198,7 +212,9 @@ in user code at /home/ana/proj/model.py:39
             value=value_of(only) if only else "",
             old_call=old_call(only) if only else "",
             has_hooks=HOOKS in reason,
+            tied=len(ranked) > 1 and records(ranked[0]) == records(ranked[1]),
             hints=_hints(only) if only and not package else (),
+            untold=tuple(Line(file=s.record.file, line=s.record.line) for s in untold),
             places=tuple(
                 Line(file=group[0].record.file, line=group[0].record.line) for group in ranked
             ),
@@ -207,12 +223,13 @@ in user code at /home/ana/proj/model.py:39
             "summary",
             title=f"{_counted(count, 'graph break')} at {_counted(len(ranked), 'place')}{lost}"
             + (f": {reason}" if reason else ""),
-            message=f"By place: {'; '.join(_listed(group) for group in ranked[:MAX_LISTED])}"
+            message=_named(untold)
+            + f"By place: {'; '.join(_listed(group) for group in ranked[:MAX_LISTED])}"
             + (f"; and {len(ranked) - MAX_LISTED} more." if len(ranked) > MAX_LISTED else "."),
             harmless=_adds_nothing(ranked) or None,
             count=count,
             cost=cost_of_breaks((site for group in ranked for site in group), frames),
-            where=user_code.where(ranked[0][0].line),
+            where=user_code.where((untold or ranked[0])[0].line),
             evidence=[
                 seen.quote(_counted(records(group), "record"), place=place)
                 for group in ranked[:MAX_LISTED]
@@ -241,6 +258,38 @@ def _listed(group: list[BreakSite]) -> str:
     told = f"{records(group)}, {types}" if types else str(records(group))  # cut before the reason
     at = user_code.short(record.file, record.line) or "a place that the log does not tell"
     return f"{at} ({told})"
+
+
+def _untold(ranked: list[list[BreakSite]]) -> list[BreakSite]:
+    """Return the breaks of no rule's kind, where others have findings of their own.
+
+    A function that is given up, a package and set-up code have findings whatever the kind is.
+    """
+    found = [site for group in ranked for site in group]
+    cold = {id(site) for site in cold_sites(found)[0]}
+    untold = [
+        site
+        for site in found
+        if site.family == "other"
+        and not (site.skipped or id(site) in cold or user_code.package(site.line.file))
+        and not site.record.text.startswith(BACKEND_EXCEPTION)
+        and user_code.short(site.line.file, site.line.line)
+    ]
+    return untold if len(untold) < len(found) else []
+
+
+def _named(untold: list[BreakSite]) -> str:
+    """Name the places that no other finding is about, with torch's reason."""
+    if not untold:
+        return ""
+    told = [
+        user_code.short(site.line.file, site.line.line)
+        + (f", `{_cut(code)}`" if (code := site.line.code.strip()) else "")
+        + f" ({_cut(reason_of(site)).removesuffix('.')})"
+        for site in untold[:MAX_UNTOLD]
+    ]
+    more = f", and {len(untold) - MAX_UNTOLD} more" if len(untold) > MAX_UNTOLD else ""
+    return f"No other finding is about {'; '.join(told)}{more}. "
 
 
 def _adds_nothing(ranked: list[list[BreakSite]]) -> str:

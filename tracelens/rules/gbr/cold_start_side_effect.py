@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.breaks import BreakSite, records, sites
+from tracelens.dynamo.breaks import records, sites
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
@@ -15,25 +15,13 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.report.stories import Story, graph_break, set_up
 from tracelens.rules import Rule
+from tracelens.rules.gbr._cold import cold_sites
 from tracelens.rules.gbr._site_rule import Line
 from tracelens.rules.gbr._stories import cold_start
 from tracelens.words import few, plural
 
 __all__ = ["ColdStartSideEffect"]
 
-#: What installs something for good, as the stack of a break names it.
-INSTALLERS = frozenset(
-    {
-        "register_backward_hook",
-        "register_forward_hook",
-        "register_forward_pre_hook",
-        "register_full_backward_hook",
-        "register_buffer",
-        "register_parameter",
-        "add_module",
-    }
-)
-HANDLE = "RemovableHandle"
 MAX_LISTED = 4
 
 
@@ -126,10 +114,7 @@ class ColdStartSideEffect(Rule):
         recompiles: Table[Recompile],
     ) -> Iterator[Finding]:
         """Yield one finding for all that is set up."""
-        known = list(sites(breaks, setup=setup))
-        setters = _setters(site for site in known if _installs(site))
-        cold = [site for site in known if _installs(site) or _is_within(site, setters)]
-        cold.sort(key=_installs, reverse=True)
+        cold, setters = cold_sites(list(sites(breaks, setup=setup)))
         if not cold:
             return
         state = tuple(dict.fromkeys(_state(recompiles)))
@@ -164,36 +149,6 @@ class ColdStartSideEffect(Rule):
             advice=self.advise(data),
             data=data,
         )
-
-
-def _installs(site: BreakSite) -> bool:
-    """Whether the break is where a hook or the like is installed."""
-    cause = site.record.cause
-    context = cause.context if cause is not None else None
-    told = (site.record.text, context.object if context is not None else "")
-    called = {frame.function for frame in site.stack}
-    return any(HANDLE in text for text in told) or bool(called & INSTALLERS)
-
-
-def _setters(cold: Iterable[BreakSite]) -> tuple[Line, ...]:
-    """Return the functions on the way to what is installed whose names say that they do it."""
-    frames = (frame for site in cold for frame in site.stack)
-    named = {
-        (frame.file, frame.function): Line(
-            file=frame.file, line=frame.line, function=frame.function
-        )
-        for frame in frames
-        if user_code.sets_up(frame.function) and user_code.distance(frame.file) < 2
-    }
-    return tuple(named.values())
-
-
-def _is_within(site: BreakSite, setters: tuple[Line, ...]) -> bool:
-    """Whether the break is in one of these functions itself."""
-    return bool(site.stack) and any(
-        (site.stack[-1].file, site.stack[-1].function) == (one.file, one.function)
-        for one in setters
-    )
 
 
 def _state(recompiles: Table[Recompile]) -> Iterator[str]:
