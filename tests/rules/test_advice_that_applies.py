@@ -144,9 +144,9 @@ def test_a_loop_is_left_outside_and_its_body_compiled(
 
 def test_a_condition_on_strides_is_about_a_layout(tmp_path: Path) -> None:
     reason = "{}.{}()[0] == 3072*{}.{}()[3]"
-    for what, expected in (("stride", "one-layout"), ("size", "two-entries")):
+    for what, expected in (("stride", ["one-layout"]), ("size", [])):
         text = recompiled("forward", reason.format("args[0]", what, "args[0]", what))
-        assert ids(told("RCP023", text, tmp_path)) == [expected]
+        assert ids(told("RCP023", text, tmp_path)) == expected
 
 
 @pytest.mark.parametrize(("frame", "is_advised"), [("0", True), ("4", False)])

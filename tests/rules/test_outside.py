@@ -41,7 +41,7 @@ FROM_OUTSIDE = {
     "one-size",
     "one-mode", "one-rank", "one-state", "pad", "pad-few", "pad-to-multiple", "pass-argument",
     "pass-tensor", "same-attributes", "python-numbers",
-    "same-flag", "same-keys", "same-object", "same-tensor", "stack", "two-entries",
+    "same-flag", "same-keys", "same-object", "same-tensor", "stack", "keep-beside",
     "unbacked", "nothing", "default-dynamic", "set-config", "tensor-lr",
     "fallback-random",
     # settings, versions, and who else can do something
@@ -263,7 +263,7 @@ def test_no_input_is_padded_for_a_condition_that_one_size_meets(tmp_path: Path) 
     rest = "(x.size()[1] % 8) == 0"
     assert advised(tmp_path, "RCP023", SIZES[0], rest) == ["pad-to-multiple"]
     nested = "(x.size()[3] + max(x.size()[3] % 2, x.size()[2] % 2)) // 2 <= 64"
-    assert advised(tmp_path, "RCP023", SIZES[0], nested) == ["two-entries"]
+    assert advised(tmp_path, "RCP023", SIZES[0], nested) == []
 
 
 @pytest.mark.parametrize(
@@ -341,7 +341,7 @@ def test_the_other_sizes_of_a_line_are_padded_too(tmp_path: Path) -> None:
 def test_what_padding_to_a_multiple_does_not_settle_is_not_padded_to_one(
     guard: str, tmp_path: Path
 ) -> None:
-    assert advised(tmp_path, "RCP023", SIZES[0], guard) == ["two-entries"]
+    assert advised(tmp_path, "RCP023", SIZES[0], guard) == []
 
 
 def test_two_sizes_that_take_turns_are_no_size_that_keeps_changing(tmp_path: Path) -> None:

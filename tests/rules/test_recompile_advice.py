@@ -302,6 +302,37 @@ def test_a_name_that_selects_what_is_called_cannot_be_looked_up_outside(
 
 
 @pytest.mark.parametrize(
+    ("source", "values", "line", "is_beside"),
+    [
+        ("name", "abcd", 'return {"name": "of-" + name, "vector": y}', True),
+        ("name", "abcd", "log(name)", True),
+        ("name", "abcd", "names = [name]", True),
+        ("name", "abc", "log(name)", False),  # three may be all that there are
+        ("name", "abcdb", "log(name)", False),  # one came twice
+        ("name", "abcd", "return x * FACTORS[name]", False),
+        ("name", "abcd", "return x * FACTORS.get(name, 1.0)", False),
+        ("name", "abcd", "y = getattr(self, name)", False),
+        ("name", "abcd", "if name not in known:", False),
+        ("name", "abcd", 'if "head" == name:', False),
+        ("name", "abcd", 'if name == "head":', False),
+        ("name", "abcd", "match name:", False),
+        ("self.name", "abcd", "log(self.name)", False),
+    ],
+)
+def test_a_name_that_each_call_has_of_its_own_is_kept_beside_it(
+    source: str, values: str, line: str, is_beside: bool, tmp_path: Path
+) -> None:
+    """One function for each of them is then no advice, and a look-up only where there is one."""
+    reasons = [f"{source} == '{one}'  # {line}  # proj/net.py:20 in forward" for one in values]
+    found = told("RCP006", recompiled("forward", *reasons), tmp_path)
+    assert (ids(found)[0] == "keep-beside") == is_beside
+    assert ("keep-beside" in ids(found)) == is_beside
+    assert ("one-per-value" in ids(found)) != is_beside
+    if is_beside:
+        assert found.advice[1].text.startswith("Or, where the function looks something up by it")
+
+
+@pytest.mark.parametrize(
     ("file", "severity"),
     [("/home/ana/proj/net.py", "info"), ("/usr/lib/python3.11/copyreg.py", "none")],
 )
@@ -374,7 +405,8 @@ def test_a_range_with_two_ends_needs_more_than_two_entries(
     left = f"{low} <= x.size()[2] <= {high}  # return F.conv1d(  # net.py:21 in forward"
     text = recompiled("forward", grew, left)
     bounds = told("RCP023", text, tmp_path)
-    assert ids(bounds)[0] == ("warm-up" if is_range else "two-entries")
+    assert ids(bounds)[:1] == (["warm-up"] if is_range else [])
+    assert ("Nothing is known that spares" in bounds.message) != is_range
     assert ("each of which may have a range" in bounds.message) == is_range
     assert ("pad-few" in ids(told("RCP003", text, tmp_path))) == is_range
 

@@ -87,7 +87,8 @@ BY_CAUSE = (
     ),
     _about(
         "look-up-outside",
-        "Look up or branch before the compiled function is called, and pass on the result.",
+        "Look up or branch before the compiled function is called, and pass on the result; keep "
+        "beside the call what the function only logs or returns.",
         "RCP006",
     ),
     Remedy(
@@ -101,7 +102,13 @@ BY_CAUSE = (
         proof="tests/advice/RCP007/unspec-int.py",
     ),
     replace(
-        _about("buffer", "Or keep the number in a buffer of the module.", "RCP007"), edits=True
+        _about(
+            "buffer",
+            "Or keep the number in a buffer of the module, where it is only computed with, not a "
+            "slice's bound or a range.",
+            "RCP007",
+        ),
+        edits=True,
     ),
     _about("same-object", "Pass the same object in every call.", "RCP008"),
     _about("compile-caller", "Compile the code that calls the blocks.", "RCP009"),

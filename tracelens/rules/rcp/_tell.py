@@ -20,7 +20,7 @@ from tracelens.rules.rcp._data import KEPT, Function, LostCaller, RecompileData,
 from tracelens.rules.rcp._items import LengthData
 from tracelens.words import and_more
 
-__all__ = ["data_about", "listed", "series_data", "tell"]
+__all__ = ["MAX_GUARDS", "data_about", "listed", "series_data", "tell"]
 
 MAX_QUOTED = 5
 MAX_VALUES = 8

@@ -56,8 +56,8 @@ class ModuleIntAttribute(RecompileRule):
     A few layers, each compiled once, cost start-up time only. One recompile is a note.
 
     ## What to do
-    Let such integers become symbols, keep the number in a buffer, or compile the whole model
-    instead of each layer.
+    Let such integers become symbols, keep a number that is only computed with in a buffer, or
+    compile the whole model instead of each layer.
 
     ## How a live run confirms it
     The same calls with ``allow_unspec_int_on_nn_module``: recompiles fall to one, or
@@ -116,8 +116,9 @@ class ModuleIntAttribute(RecompileRule):
         ),
         Remedy(
             "buffer",
-            "Or keep the number in a buffer of the module: a tensor's value is not part of "
-            "the guards.",
+            "Or keep the number in a buffer of the module, where it is only computed with, not a "
+            "slice's bound or a range: a tensor's value is not part of the guards, but as a bound "
+            "it breaks the graph.",
             when="the module is the program's own, no global, and no line branches on the number",
             applies=lambda data: (
                 not (data.package or is_global(data) or looks_up(data) or data.held == BRANCH)

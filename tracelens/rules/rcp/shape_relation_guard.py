@@ -162,16 +162,6 @@ class ShapeRelationGuard(RecompileRule):
             proof="tests/advice/RCP005/multiply.py",
         ),
         Remedy(
-            "two-entries",
-            "Warm up with one input on each side of the condition: two entries serve all inputs.",
-            when="one condition of another kind",
-            applies=lambda data: (
-                not is_one_of_many(data) and is_another(data) and not needs_one(data)
-            ),
-            basis="untestable",
-            proof="the entries stay; they are compiled before they are needed",
-        ),
-        Remedy(
             "warm-up",
             "Warm up with the smallest and the largest size that occur, and some between them: "
             "each side of a condition is compiled once, and not in a later call.",
@@ -233,6 +223,7 @@ class ShapeRelationGuard(RecompileRule):
             data = data.model_copy(update={"branch": line})
         line = place.code or _line(first.failure)
         condition = _short(first, line) if data.conditions == 1 else ""
+        advice = self.advise(data)
         return self.finding(
             history.function,
             user_code.short(history.file),
@@ -247,13 +238,14 @@ class ShapeRelationGuard(RecompileRule):
             + (f", because of `{line}`" if line else "")
             + ": a condition on a symbolic value. "
             + _bounded(data)
+            + ("" if advice else _looked_at(data))
             + (f" It took {heavy}." if heavy else ""),
             severity=Severity.WARNING if heavy else None,
             count=len(steps),
             where=user_code.where(place),
             evidence=[step.quote() for step in steps[:MAX_QUOTED]],
             cost=cost_of(steps, frames),
-            advice=self.advise(data),
+            advice=advice,
             data=data,
         )
 
@@ -354,3 +346,12 @@ def _bounded(data: RelationData) -> str:
         f"The line puts {conditions} such conditions on the sizes so far, and each side of each "
         "needs an entry."
     )
+
+
+def _looked_at(data: RelationData) -> str:
+    """Say why no change is named: what is compiled in a warm-up instead are the same entries."""
+    text = " Nothing is known that spares this entry: the condition is on no remainder and no "
+    text += "stride, and the line is no branch of the program's own."
+    if data.is_learned:
+        text += " The first size stays a constant, in an entry beside those of the two sides."
+    return text

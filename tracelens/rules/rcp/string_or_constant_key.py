@@ -18,7 +18,7 @@ from tracelens.rules.rcp._changes import Group, groups
 from tracelens.rules.rcp._data import USUAL_LIMIT, RecompileData, RecompileRule
 from tracelens.rules.rcp._state import is_made_by_the_first_call, is_set_in_the_config
 from tracelens.rules.rcp._structure import COMPILE_PARTS, STRUCTURE, structure_of, told
-from tracelens.rules.rcp._tell import listed, tell
+from tracelens.rules.rcp._tell import MAX_GUARDS, listed, tell
 
 __all__ = ["StringOrConstantKey"]
 
@@ -46,6 +46,40 @@ def _is_attribute(data: RecompileData) -> bool:
     names = [value for value in data.values if value != "None"]
     held = re.match(r"self\.[^(]{1,400}$", data.source) is not None
     return held and bool(names) and all(value[:1] in "'\"" for value in names)
+
+
+#: Values from which on, where none came twice, a string looks as if each call had its own.
+UNLIKE = 4
+
+
+def _is_unlike(data: RecompileData) -> bool:
+    """Whether it is a variable, and a string that no two entries of a function have in common."""
+    values = data.values
+    once = len(values) >= UNLIKE and min(data.most, MAX_GUARDS) <= len(values)
+    return once and data.is_variable and all(value[:1] in "'\"" for value in values)
+
+
+def _looks_up(data: RecompileData) -> bool:
+    """Whether the line looks something up by it, or compares it: ``FACTORS[name]``."""
+    name = re.escape(data.source)
+    uses = (
+        rf"\w\[{name}\]|\.get\({name}\b|\bgetattr\([^()]{{1,200}}, {name}\b"
+        rf"|\b{name} (?:[!=]=|in|not in|is)(?: |$)|[!=]= {name}\b|^match {name}\b"
+    )
+    return re.search(uses, data.code.strip()) is not None
+
+
+def _may_be_an_id(data: RecompileData) -> bool:
+    return _is_chosen(data) and _is_unlike(data) and not _looks_up(data)
+
+
+def _outside(data: RecompileData) -> str:
+    if not _may_be_an_id(data):
+        return "Look up or branch before the compiled function is called, and pass on the result."
+    return (
+        "Or, where the function looks something up by it, look that up before the call, and pass "
+        "on the result as a tensor."
+    )
 
 
 def _has_names(data: RecompileData) -> bool:
@@ -78,8 +112,9 @@ class StringOrConstantKey(RecompileRule):
     remark.
 
     ## What to do
-    Keep names and modes out of compiled code: look up or branch outside, and compile one function
-    per mode. Where the model sets a value of its config in the first call, set it before compiling.
+    Keep names and modes out of compiled code: look up or branch outside, or write one function
+    per mode, each with a ``def`` of its own; leave out a name of the call's that is only logged or
+    returned. Where the model sets a value of its config in the first call, set it before compiling.
 
     ## How a live run confirms it
     The same calls with the value looked up outside, or set before: the recompile is gone.
@@ -150,8 +185,21 @@ class StringOrConstantKey(RecompileRule):
             proof="tests/advice/RCP006/keep-chosen.py",
         ),
         Remedy(
+            "keep-beside",
+            lambda data: (
+                f"Do not pass `{data.source}` in, where the compiled function only logs or "
+                "returns it: each call seems to have its own. Keep it beside the call, and join it "
+                "with the result there."
+            ),
+            when="a string that is a variable of the function's, four values or more and none "
+            "twice, and the line looks nothing up by it",
+            applies=_may_be_an_id,
+            basis="tested",
+            proof="tests/advice/RCP006/keep-beside.py",
+        ),
+        Remedy(
             "look-up-outside",
-            "Look up or branch before the compiled function is called, and pass on the result.",
+            _outside,
             when="strings and flags that a function of the program's gets",
             applies=lambda data: _is_chosen(data) and not _is_attribute(data),
             basis="tested",
@@ -159,9 +207,12 @@ class StringOrConstantKey(RecompileRule):
         ),
         Remedy(
             "one-per-value",
-            "Or compile one function per value.",
-            when="strings and flags that a function of the program's gets",
-            applies=_is_chosen,
+            "Or, where the values are few and known, write one function per value, each with a "
+            "`def` of its own: it has entries of its own then. To compile the same function, or a "
+            "closure, once more shares them.",
+            when="strings and flags that a function of the program's gets, other than strings of "
+            "which each call may have its own",
+            applies=lambda data: _is_chosen(data) and not _may_be_an_id(data),
             basis="tested",
             proof="tests/advice/RCP006/one-per-value.py",
         ),
