@@ -24,7 +24,7 @@ def row(rank: int, number: int, entry: int, function: str, lines: Iterable[int])
         function=function or None,
         file="m.py" if function else None,
         line=1,
-        of=lambda _kind: [tree],
+        named=lambda _name: [tree],
     )
     return SimpleNamespace(record=frame, first=SimpleNamespace(input="a.log"))
 

@@ -117,8 +117,8 @@ def test_sizes_that_change_one_after_the_other_are_marked_together(tmp_path: Pat
     assert [set((one.code or "").splitlines()) for one in marks] == [both, both]
     assert all("less for each of them that changes" in one.text for one in marks)
     log.write_text(LOG.format(size="None"))
-    (found,) = [one for one in analyze(str(log)).findings if one.code == "RCP003"]
-    assert "less for each" not in found.advice[0].text
+    (alone,) = [one for one in analyze(str(log)).findings if one.code == "RCP003"]
+    assert "less for each" not in alone.advice[0].text
 
 
 VALIDATED = (

@@ -31,6 +31,5 @@ def test_functions_that_strides_compile_again(what: str, found: set[object]) -> 
 @pytest.mark.parametrize("has_strides", [True, False])
 def test_dynamic_is_advised_where_sizes_alone_ask(*, has_strides: bool) -> None:
     (remedy,) = (one for one in FirstDynamicRecompile.remedies if one.id == "compile-dynamic")
-    values = {"is_heavy": True, "has_strides": has_strides, "is_passed": False}
-    data = FirstChangeData.model_construct(**values)
+    data = FirstChangeData.model_construct(is_heavy=True, has_strides=has_strides, is_passed=False)
     assert bool(remedy.applies(data)) is not has_strides

@@ -16,7 +16,7 @@ from tracelens.words import plural
 __all__ = ["LEAVE_TEXTS", "LengthData", "by_container", "containers_in", "texts_in", "texts_of"]
 
 #: The items of a container: ``batch['words'][0]``.
-_ITEM = re.compile(r"(?:\[\d{1,9}\])+\Z")
+_ITEM = re.compile(r"(?:\[\d{1,9}\]){1,8}\Z")
 #: An argument that is passed by name and that the function has no parameter for.
 _PASSED = re.compile(r"L\['kwargs'\]\['(?P<name>\w{1,80})'\](?P<rest>.{0,200})", re.DOTALL)
 _ASKED = re.compile(r"___dict_contains\('(?P<name>\w{1,80})', L\['kwargs'\]\)")
