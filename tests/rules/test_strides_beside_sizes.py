@@ -31,5 +31,12 @@ def test_functions_that_strides_compile_again(what: str, found: set[object]) -> 
 @pytest.mark.parametrize("has_strides", [True, False])
 def test_dynamic_is_advised_where_sizes_alone_ask(*, has_strides: bool) -> None:
     (remedy,) = (one for one in FirstDynamicRecompile.remedies if one.id == "compile-dynamic")
-    data = FirstChangeData.model_construct(is_heavy=True, has_strides=has_strides, is_passed=False)
+    data = FirstChangeData(
+        cause="RCP003",
+        function="forward",
+        file="/home/ana/proj/net.py",
+        line=14,
+        is_heavy=True,
+        has_strides=has_strides,
+    )
     assert bool(remedy.applies(data)) is not has_strides
