@@ -358,6 +358,18 @@ _ABOUT: Mapping[str, Callable[[list[Seen[Record]]], About | None]] = {
     "cudagraphs": _recorded_sizes,
     "dynamic": _guarded,
 }
+
+
+def _errors(rows: list[Seen[Record]]) -> str:
+    """Tell of errors of a search, which goes on without what failed."""
+    return _SEARCHED if all("autotuning" in row.text for row in rows) else ""
+
+
+_SEARCHED = (
+    "A candidate kernel of a search did not compile, or did not run. Inductor leaves it out and "
+    "goes on with the others: it is no error by itself."
+)
+
 _TOLD: Mapping[str, Callable[[list[Seen[Record]]], str]] = {
     "onednn_verbose": _onednn,
     "dynamic": _dynamic,
@@ -373,4 +385,5 @@ _TOLD: Mapping[str, Callable[[list[Seen[Record]]], str]] = {
     "nsys_stats": _nsys.told,
     "recompiles": _recompiles,
     "autotune": _autotune,
+    "compile_errors": _errors,
 }

@@ -127,6 +127,12 @@ WORDS: Mapping[str, Words] = {
         'TORCH_LOGS="perf_hints,output_code"',
         "Record the hints with the generated code.",
     ),
+    "compile_errors": Words(
+        "an error that torch logs, without the end of the program",
+        "",
+        "Whether the program went on is in the lines after it.",
+        'TORCH_LOGS="+inductor"',
+    ),
     "fusion": Words(
         "what Inductor fused, and what not",
         "Most pairs that it keeps apart are better apart.",
