@@ -212,7 +212,10 @@ class BreakSite(msgspec.Struct):
         found = [
             frame
             for frame, inner in zip(self.stack, self.stack[1:], strict=False)
-            if (inner.file.endswith("contextlib.py") or inner.function in _ENTERS)
+            if (
+                inner.file.replace("\\", "/").endswith("/contextlib.py")
+                or inner.function in _ENTERS
+            )
             and frame.code.startswith(("with ", "async with "))
             and user_code.distance(frame.file, frame.function) == 0
         ]
