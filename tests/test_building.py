@@ -7,7 +7,6 @@ import subprocess
 import sys
 import venv
 from collections.abc import Iterator
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -17,6 +16,7 @@ from tests.test_packs import ROOT
 from tracelens import automaton, context, grammars, lark_tables
 from tracelens.context import Context
 from tracelens.plugins import building, manifest, registry
+from tracelens.plugins.entries import Entry
 
 BUILD = "import sys; from hatchling.build import build_{0}; print(build_{0}(sys.argv[1]))"
 
@@ -126,7 +126,7 @@ def test_where_a_pack_takes_part_the_index_is_made(
 ) -> None:
     assert shipped.is_dir()
     with context.using(Context()):
-        pack = EntryPoint("mine", "a_pack.rules", "tracelens.rules")
+        pack = Entry("mine", "a_pack.rules", "tracelens.rules", "a-pack")
         monkeypatch.setattr(registry, "_entries", lambda: ([pack], ()))
         assert not registry.only_ours()
     with context.using(Context(packs=False)):

@@ -5,6 +5,7 @@ Half of the time that a small log takes is importing. What a log does not need s
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import os
 import re
@@ -32,6 +33,7 @@ from tracelens.logs._dataflow import Dataflow
 from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.output_code import OutputModule
 from tracelens.plugins import manifest
+from tracelens.plugins.entries import everybodys
 from tracelens.plugins.held import Held
 from tracelens.plugins.regexes import first_characters
 from tracelens.source import read
@@ -256,6 +258,14 @@ def test_what_a_grammar_reads_is_read_without_lark(cache: Path) -> None:
     assert modules.isdisjoint({"lark", "tracelens.lark_tables"})
 
 
+def test_what_is_installed_is_told_without_reading_it_all(cache: Path) -> None:
+    imported(cache, "analyze", str(RECOMPILES))
+    modules = imported(cache, "analyze", str(RECOMPILES))
+    entries = everybodys()
+    if all(one.owner == "torch-tracelens" for one in entries):
+        assert modules.isdisjoint({"importlib.metadata", "importlib.resources", "email", "csv"})
+
+
 def test_a_text_log_imports_nothing_of_structured_ones(cache: Path) -> None:
     modules = imported(cache, "analyze", str(RECOMPILES), "-q")
     assert "recompiles" in kinds(modules)
@@ -358,6 +368,28 @@ def test_plugins_of_pydantic_are_left_out_while_a_log_is_read(
         with without_plugins_of_pydantic():
             assert os.environ[name] == (before or "__all__")
         assert os.environ.get(name) == before
+
+
+def test_where_plugins_of_pydantic_are_looked_for_is_as_it_was_afterwards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name = "pydantic.plugin._loader"
+    real = importlib.import_module(name)
+    for inside in ("get_plugins", "PYDANTIC_ENTRY_POINT_GROUP"):
+        monkeypatch.delitem(sys.modules, name)
+        with without_plugins_of_pydantic():
+            held = importlib.import_module(name)
+            assert held is not real
+            assert held.get_plugins() == ()
+            value = getattr(held, inside)
+        assert value in {held.get_plugins, "pydantic"}
+        assert (
+            getattr(sys.modules.get(name), "PYDANTIC_ENTRY_POINT_GROUP", "pydantic") == "pydantic"
+        )
+        monkeypatch.setitem(sys.modules, name, real)
+    monkeypatch.setenv("PYDANTIC_DISABLE_PLUGINS", "one")
+    with without_plugins_of_pydantic():
+        assert importlib.import_module(name) is real, "the user wants the others"
 
 
 def test_what_a_bare_record_begins_with_is_told_by_its_pattern() -> None:

@@ -7,11 +7,13 @@ A policy is a file of the same settings: in the project, or in a pack, under the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tracelens.errors import UsageError, closest
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = ["BUDGETS", "extended", "policies", "table_of"]
 
@@ -64,6 +66,8 @@ def extended(table: Mapping[str, Any], file: Path, depth: int = DEPTH) -> Mappin
 
 def policies() -> Mapping[str, EntryPoint]:
     """Return what packs offer, as ``pack:policy`` names it."""
+    from importlib.metadata import entry_points  # noqa: PLC0415 -- costly, and rarely
+
     found = entry_points(group="tracelens.policies")
     return {f"{one.dist.name if one.dist else one.value}:{one.name}": one for one in found}
 

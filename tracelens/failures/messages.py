@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import zlib
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def whole(text: str) -> str:
 def _sections() -> dict[str, frozenset[int]]:
     found: dict[str, set[int]] = {}
     stage = "unknown"
-    text = (files("tracelens.failures") / "messages.txt").read_text(encoding="ascii")
+    text = Path(__file__).with_name("messages.txt").read_text(encoding="ascii")
     for line in text.splitlines():
         if line.startswith(" "):
             found.setdefault(stage, set()).update(int(one, 16) for one in line.split())

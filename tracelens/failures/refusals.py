@@ -9,7 +9,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 __all__ = ["Refusal", "is_own", "of_nccl", "refusal", "refusals"]
@@ -43,7 +43,7 @@ class Refusal(NamedTuple):
 @cache
 def refusals() -> tuple[Refusal, ...]:
     """Return all of them; the first one that fits is meant."""
-    text = (files("tracelens.failures") / "refusals.toml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("refusals.toml").read_text(encoding="utf-8")
     return tuple(_made(name, **entry) for name, entry in tomllib.loads(text).items())
 
 

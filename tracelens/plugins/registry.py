@@ -11,11 +11,9 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from importlib.metadata import EntryPoint, distributions, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Generic, NamedTuple, TypeVar
@@ -25,6 +23,15 @@ from tracelens.errors import PluginError, blame
 from tracelens.logs import Log
 from tracelens.plugins import api
 from tracelens.plugins.declared_modules import LINES, RULES, Finder, pack_of
+from tracelens.plugins.entries import (
+    DISTRIBUTION,
+    GROUPS,
+    Entry,
+    everybodys,
+    normal,
+    of_ours_alone,
+    readable,
+)
 from tracelens.plugins.untouched import careful
 
 __all__ = [
@@ -44,11 +51,8 @@ T = TypeVar("T")
 
 #: Modules of packs that have replaced something of ours, and what.
 _replacing: dict[str, str] = {}
-#: The package that what is built in lives in, and the distribution that holds it.
+#: The package that what is built in lives in.
 OURS = "tracelens"
-DISTRIBUTION = "torch-tracelens"
-#: What a package may add: entry points under ``tracelens.<group>``.
-GROUPS = ("logs", "rules", "renderers")
 
 
 class Broken(NamedTuple):
@@ -73,14 +77,14 @@ class Found(NamedTuple, Generic[T]):
     broken: tuple[Broken, ...]
 
 
-def installed(group: str) -> list[EntryPoint]:
+def installed(group: str) -> list[Entry]:
     """Return the entry points under ``tracelens.<group>`` that take part, ours first."""
     entries = [entry for entry in _entries()[0] if entry.group == f"tracelens.{group}"]
     if not context.current().packs:
         entries = [entry for entry in entries if _is_ours(entry)]
     refused = {name for name, said in versions().items() if said.refused}
     if refused:
-        entries = [one for one in entries if _is_ours(one) or _owner(one) not in refused]
+        entries = [one for one in entries if _is_ours(one) or one.owner not in refused]
     return sorted(entries, key=lambda entry: (*_home(entry), entry.value))
 
 
@@ -114,7 +118,7 @@ def versions() -> Mapping[str, api.Stated]:
     packages: dict[str, list[str]] = {}
     for entry in _entries()[0]:
         if not _is_ours(entry):
-            packages.setdefault(_owner(entry), []).append(entry.value.partition(".")[0])
+            packages.setdefault(entry.owner, []).append(entry.value.partition(".")[0])
     return {owner: api.stated(dict.fromkeys(names)) for owner, names in packages.items()}
 
 
@@ -130,13 +134,13 @@ def _found(group: str, base: type[T], packs: bool) -> Found[T]:
     classes: dict[str, tuple[type[T], str]] = {}
     broken = [*_entries()[1], *_refused()] if packs else []
     for entry in installed(group):
-        owner = "" if _is_ours(entry) else _owner(entry)
+        owner = "" if _is_ours(entry) else entry.owner
         new: list[type[T]] = []
         for module in _modules(entry, broken):
             new += _classes(module, base)
         _add(classes, new, owner, broken)
     _add_declared(group, base, classes, broken) if packs else None
-    if ours := [one for one in broken if _normal(one.distribution) == DISTRIBUTION]:
+    if ours := [one for one in broken if normal(one.distribution) == DISTRIBUTION]:
         raise ours[0].error()
     if group in GROUPS and all(owner for _, owner in classes.values()):
         # Nothing would be read, and nothing found: that is not a clean log.
@@ -190,12 +194,12 @@ def declared_files() -> Mapping[str, Sequence[Path]]:
                 held = sorted(Path(folder).glob("*.toml"))
                 declared = [path for path in held if path.name != api.FILE]
                 if declared:
-                    files.setdefault(_key(_owner(entry)), {}).update(dict.fromkeys(declared))
+                    files.setdefault(_key(entry.owner), {}).update(dict.fromkeys(declared))
     return {pack: tuple(found) for pack, found in files.items()}
 
 
 def _key(distribution: str) -> str:
-    return _normal(distribution).replace("-", "_")
+    return normal(distribution).replace("-", "_")
 
 
 def _kind(name: str) -> type[Log] | None:
@@ -228,34 +232,23 @@ def distribution_of(module: str) -> str:
     root = module.partition(".")[0]
     if key := pack_of(root):
         return next((name for name in versions() if _key(name) == key), key)
-    owners = [_owner(entry) for entry in _entries()[0] if entry.value.partition(".")[0] == root]
+    owners = [entry.owner for entry in _entries()[0] if entry.value.partition(".")[0] == root]
     return "" if root == OURS else next(iter(owners), root)
 
 
 @cache
-def _entries() -> tuple[Sequence[EntryPoint], Sequence[Broken]]:
-    """Return all entry points of ours, found once: every package that is installed is looked at."""
+def _entries() -> tuple[Sequence[Entry], Sequence[Broken]]:
+    """Return all entry points of ours and of packs, found once."""
+    if (ours := of_ours_alone()) is not None:
+        return ours, ()
     try:
-        every = entry_points()  # asked for by group, it would look at every package each time
-        groups = [every.select(group=f"tracelens.{group}") for group in GROUPS]
-        return [one for group in groups for one in group], ()
+        return everybodys(), ()
     except Exception:  # of some package they cannot be read, and the others are wanted
-        return _readable_entries()
+        entries, broken = readable()
+        return entries, [Broken(of, f"entry_points.txt: {blame(error)}") for of, error in broken]
 
 
-def _readable_entries() -> tuple[Sequence[EntryPoint], Sequence[Broken]]:
-    entries: list[EntryPoint] = []
-    broken: list[Broken] = []
-    for one in {_normal(one.name): one for one in reversed(list(distributions()))}.values():
-        try:
-            entries += [e for e in one.entry_points if e.group.startswith("tracelens.")]
-        except Exception as error:
-            if "tracelens." in (one.read_text("entry_points.txt") or ""):
-                broken.append(Broken(one.name, f"entry_points.txt: {blame(error)}"))
-    return entries, broken
-
-
-def _modules(entry: EntryPoint, broken: list[Broken]) -> Iterator[ModuleType]:
+def _modules(entry: Entry, broken: list[Broken]) -> Iterator[ModuleType]:
     """Yield the modules under an entry point; those that cannot be imported are ``broken``."""
     pending = [entry.value]
     while pending:
@@ -267,7 +260,7 @@ def _modules(entry: EntryPoint, broken: list[Broken]) -> Iterator[ModuleType]:
         except BaseException as error:
             where = "" if name == entry.value else f"{name}: "
             what = f"entry point {entry.group}: {where}{blame(error)}"
-            broken.append(Broken(_owner(entry), what))
+            broken.append(Broken(entry.owner, what))
             continue
         pending = [*below, *pending]
         yield module
@@ -285,18 +278,10 @@ def _imported(name: str) -> ModuleType:
         raise
 
 
-def _is_ours(entry: EntryPoint) -> bool:
+def _is_ours(entry: Entry) -> bool:
     return entry.value.partition(".")[0] == OURS and entry.name == "builtin"
 
 
-def _home(entry: EntryPoint) -> tuple[bool, str]:
+def _home(entry: Entry) -> tuple[bool, str]:
     """Return what entry points are sorted by: ours first. To ask who owns one takes time."""
-    return (False, "") if _is_ours(entry) else (True, _owner(entry))
-
-
-def _normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def _owner(entry: EntryPoint) -> str:
-    return entry.dist.name if entry.dist is not None else entry.value
+    return (False, "") if _is_ours(entry) else (True, entry.owner)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
@@ -65,7 +64,7 @@ class _Held(NamedTuple):
 _held: dict[str, list[_Held]] = {}
 
 
-class _Watcher(MetaPathFinder):
+class _Watcher:
     """Remembers modules of ours that are imported later, before a pack gets to see them."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
