@@ -51,23 +51,20 @@ def repeated(trees: Table[GuardTree], graphs: Table[FxGraph] | None = None) -> B
     """
     found: defaultdict[str, defaultdict[str, set[str]]]
     found = defaultdict(lambda: defaultdict(set))
-    sources: set[str] = set()
+    sizes: dict[tuple[str, str], None] = {}
     for row in trees:
-        for guard in row.record.guards:
-            if guard.is_manager:
-                checked, source = None, guard.source
-            elif checked := _SIZE.match(guard.expression):
-                source = checked[1]
-            else:
-                continue
-            if "._modules" not in source:
-                continue
-            sources.add(source)
-            for part in _PART.finditer(source):
-                own = found[source[: part.start()]][part[1]]
-                if within := _WITHIN.match(source, part.end(1) + 2):
-                    size = checked[2] if checked and within.end() == len(source) else ""
-                    own.add(within[0] + size)
+        for guard in row.record.guards:  # thousands of guards: without a property between
+            if guard.kind.endswith("Manager"):
+                if "._modules" in guard.source:
+                    sizes[guard.source, ""] = None
+            elif "._modules" in guard.expression and (sized := _SIZE.match(guard.expression)):
+                sizes[sized[1], sized[2]] = None
+    sources = {source for source, _ in sizes if "._modules" in source}
+    for source, size in sizes:
+        for part in _PART.finditer(source):
+            own = found[source[: part.start()]][part[1]]
+            if within := _WITHIN.match(source, part.end(1) + 2):
+                own.add(within[0] + (size if within.end() == len(source) else ""))
     if not found:
         return Blocks()
     _add_sizes(found, graphs or ())

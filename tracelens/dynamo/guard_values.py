@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,8 +16,8 @@ __all__ = ["Number", "failed", "lengths", "numbers"]
 #: Kinds of guards that compare with a value; none up to torch 2.3.
 KINDS = frozenset({"CONSTANT_MATCH", "EQUALS_MATCH", ""})
 _LENGTH = "LENGTH_CHECK"
-#: How a guard ends that compares with a number: of others, nothing is read.
-_ENDS = re.compile(r"(?:[\d.]|inf|nan)\)? *\Z")
+#: How a guard ends that compares with a number, but for digits: of others, nothing is read.
+_ENDS = (".", "inf", "nan")
 
 
 class Number(NamedTuple):
@@ -51,7 +50,8 @@ def numbers(tree: GuardTree) -> Iterator[Number]:
     for guard in tree.guards:
         if guard.kind not in KINDS or " == " not in guard.expression:
             continue
-        if not _ENDS.search(guard.expression):
+        end = guard.expression.rstrip(" ").removesuffix(")")
+        if not (end[-1:].isdigit() or end.endswith(_ENDS)):
             continue
         from tracelens.logs.recompiles import ValueCheck  # noqa: PLC0415 -- few trees have one
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,9 @@ __all__ = ["LayerShapes", "serves_layers"]
 
 _PARAMETER = "._parameters["
 _NAMED, _SIZE = "size=", re.compile(r"\bsize=(\[[^\]]*\])")
+
+#: Shapes of one parameter that tell of layers.
+MIN_SHAPES = 2
 
 #: A function in one process, as Dynamo numbers it.
 Frame = tuple[str, str, str]
@@ -88,9 +91,12 @@ def _names_one(record: Recompile) -> bool:
 
 def _with_two_shapes(trees: Table[GuardTree]) -> set[Frame]:
     shapes: defaultdict[tuple[Frame, str], set[str]] = defaultdict(set)
+    entries = Counter(frame for row in trees for frame in {_frame(place) for place in row.places})
     for row in trees:
+        if all(entries[_frame(place)] < MIN_SHAPES for place in row.places):
+            continue  # most have one entry
         if not any(_NAMED in guard.expression for guard in row.record.guards):
-            continue  # most have none
+            continue
         held = [
             (source, size[1])
             for source, guard in row.record.checks()
@@ -99,7 +105,7 @@ def _with_two_shapes(trees: Table[GuardTree]) -> set[Frame]:
         for frame in {_frame(place) for place in row.places} if held else ():
             for source, shape in held:
                 shapes[frame, source].add(shape)
-    return {frame for (frame, _), sizes in shapes.items() if len(sizes) > 1}
+    return {frame for (frame, _), sizes in shapes.items() if len(sizes) >= MIN_SHAPES}
 
 
 def _frame(place: Place) -> Frame:

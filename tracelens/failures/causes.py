@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple
 
+from tracelens.failures.needed import needed
 from tracelens.failures.phrases import PHRASES
 
 __all__ = ["ELSEWHERE", "GENERAL", "Hit", "hits", "squeeze"]
@@ -65,8 +66,12 @@ def squeeze(lines: Sequence[str]) -> tuple[str, list[int]]:
 
 
 @cache
-def _patterns() -> list[tuple[int, str, re.Pattern[str]]]:
-    return [(rank, one.cause, re.compile(one.pattern)) for rank, one in enumerate(PHRASES)]
+def _needed() -> list[tuple[str, tuple[str, ...], str]]:
+    """Return each phrase's cause, the words of which it needs one, and its pattern."""
+    return [(one.cause, words, one.pattern) for one, words in zip(PHRASES, needed(), strict=True)]
+
+
+_pattern = cache(re.compile)
 
 
 def mentioned(words: str) -> list[str]:
@@ -87,10 +92,12 @@ def hits(text: str) -> tuple[tuple[str, int, dict[str, str]], ...]:
 
 def _hits(text: str) -> Iterator[tuple[str, int, dict[str, str]]]:
     died = bool(_DIED.search(text))
-    for _, cause, pattern in _patterns():
+    for cause, words, pattern in _needed():
+        if words and not any(word in text for word in words):
+            continue
         found = [
             one
-            for one in pattern.finditer(text)
+            for one in _pattern(pattern).finditer(text)
             if died or not _IGNORED.search(text, one.start(), one.end() + 800)
         ]
         if found:
