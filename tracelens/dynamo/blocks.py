@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
     from tracelens.logs.guards import GuardTree
 
-__all__ = ["Blocks", "repeated"]
+__all__ = ["SIZED", "Blocks", "repeated"]
 
 #: A numbered module, and the first part of it, which has a name: ``layers[3].attention``.
 _PART = re.compile(r"\._modules\['(\d{1,6})'\]\._modules\['([A-Za-z_][^']{0,80})'\]")
@@ -22,7 +22,7 @@ _WITHIN = re.compile(r"(?:\._modules\['[^']{1,80}'\]){1,40}(?:\._parameters\['[^
 #: A global or an argument that holds the module, or the module whose ``forward`` is compiled.
 _ROOT = re.compile(r"[GL]\['([A-Za-z_]\w{0,80})'\]\._modules")
 #: What a tensor is checked for: where it is, and its size.
-_SIZE = re.compile(r"check_tensor\(([^,]{1,600}), .{1,400}?size=\[([\d, ]{0,80})\]")
+SIZED = re.compile(r"check_tensor\(([^,]{1,600}), .{1,400}?size=\[([\d, ]{0,80})\]")
 _NAME = re.compile(r"\._modules\['([^']{1,80})'\]")
 #: How an input of a graph is called after where it is: all but letters and digits is one ``_``.
 _MANGLED = re.compile(r"[^A-Za-z0-9]+")
@@ -57,7 +57,7 @@ def repeated(trees: Table[GuardTree], graphs: Table[FxGraph] | None = None) -> B
             if guard.kind.endswith("Manager"):
                 if "._modules" in guard.source:
                     sizes[guard.source, ""] = None
-            elif "._modules" in guard.expression and (sized := _SIZE.match(guard.expression)):
+            elif "._modules" in guard.expression and (sized := SIZED.match(guard.expression)):
                 sizes[sized[1], sized[2]] = None
     sources = {source for source, _ in sizes if "._modules" in source}
     for source, size in sizes:

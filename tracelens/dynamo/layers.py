@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo.blocks import SIZED
 from tracelens.dynamo.recompile_variants import is_parameter
 from tracelens.evidence import Place, Seen, Table
 from tracelens.logs import Joined
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["LayerShapes", "serves_layers"]
 
 _PARAMETER = "._parameters["
-_NAMED, _SIZE = "size=", re.compile(r"\bsize=(\[[^\]]*\])")
 
 #: Shapes of one parameter that tell of layers.
 MIN_SHAPES = 2
@@ -95,12 +94,10 @@ def _with_two_shapes(trees: Table[GuardTree]) -> set[Frame]:
     for row in trees:
         if all(entries[_frame(place)] < MIN_SHAPES for place in row.places):
             continue  # most have one entry
-        if not any(_NAMED in guard.expression for guard in row.record.guards):
-            continue
         held = [
-            (source, size[1])
-            for source, guard in row.record.checks()
-            if _PARAMETER in source and (size := _SIZE.search(guard.expression))
+            sized.groups()
+            for guard in row.record.guards
+            if _PARAMETER in guard.expression and (sized := SIZED.match(guard.expression))
         ]
         for frame in {_frame(place) for place in row.places} if held else ():
             for source, shape in held:
