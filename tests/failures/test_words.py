@@ -283,3 +283,32 @@ def test_what_went_on_is_no_error(text: str, tmp_path: Path) -> None:
 def test_a_sentence_that_only_says_what_failed_is_one(text: str, tmp_path: Path) -> None:
     assert is_error(text)
     assert report(text, tmp_path).told[0].code.startswith("ERR")
+
+
+LOWERED = """\
+  File "/home/ana/venv/lib/python3.12/site-packages/torch/_inductor/lowering.py", line 2930, in embedding
+    assert not sparse{comment}
+           ^^^^^^^^^^
+torch._inductor.exc.LoweringException: AssertionError: {words}
+  target: aten.embedding.default
+  args[0]: TensorBox(StorageBox(
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "comment", "at"),
+    [
+        ("", "", " at `assert not sparse`"),
+        ("", "  # as above", " at `assert not sparse`"),
+        ("no", "", ""),
+    ],
+)
+def test_an_assertion_without_words_is_told_by_its_statement(
+    words: str, comment: str, at: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.log"
+    path.write_text(LOWERED.format(words=words, comment=comment))
+    (finding,) = analyze(path).findings
+    assert finding.code == "ERR017"
+    assert f"AssertionError{at}: {words or 'target'}" in finding.title
+    assert f"AssertionError{at}: " in finding.message

@@ -52,3 +52,23 @@ def test_a_layer_that_is_compiled_itself_holds_its_sizes_as_well(tmp_path: Path)
     told = [one for one in analyze(str(path)).findings if one.code == "RCP018"]
     assert told
     assert not any(advice.id == "parameter-symbols" for one in told for advice in one.advice)
+
+
+AT = "V0812 03:18:23.088000 1912 torch/_dynamo/guards.py:3508] [6/2] [__recompiles]"
+BOTH = f"""\
+{AT} Recompiling function forward in /home/ana/proj/model.py:221
+{AT}     triggered by the following guard failure(s):
+{AT}     - 6/0: tensor 'freqs' size mismatch at index 1. expected 7104, actual 6895
+{AT}     - 6/1: tensor 'self._modules['mod']._modules['1']._parameters['weight']' size mismatch at\
+ index 1. expected 1728, actual 2112.
+"""
+
+
+def test_the_parameter_is_named_where_the_input_failed_in_another_entry(tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    path.write_text(BOTH)
+    (finding,) = [one for one in analyze(path).findings if one.code == "RCP018"]
+    assert "`self.mod[1].weight`" in finding.title
+    assert "A size of it was 1728, 2112" in finding.message
+    path.write_text("".join(line for line in BOTH.splitlines(keepends=True) if "6/1" not in line))
+    assert "RCP018" not in {one.code for one in analyze(path).findings}

@@ -25,7 +25,7 @@ from tracelens.failures.pasted import LAST_LINES, STOPS, alone, is_pasted, refus
 from tracelens.failures.program_lines import traced, user_line
 from tracelens.failures.stages import is_compiler, is_generated
 from tracelens.failures.standing import item_at, stands
-from tracelens.failures.way import reached
+from tracelens.failures.way import asserted, reached
 from tracelens.failures.words import spoken
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.failures import Diagnostic, Episode, Raised, Traced
@@ -155,6 +155,7 @@ def told(episode: Episode) -> Told | None:
         facts=facts
         | _met(cause, frames)
         | (reached(episode) if cause in _BY_COMPILER else {})
+        | asserted(episode, start)
         | guarding(cause, episode, frames)
         | built_by_pip(lines, frames)
         | quoted(cause, index, episode, frames)

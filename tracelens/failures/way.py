@@ -1,4 +1,4 @@
-"""How what failed was reached: from ``backward()``, or by the compiler calling the program."""
+"""How what failed was reached: from ``backward()``, by a call of the compiler, by an assertion."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tracelens.dynamo import user_code
+from tracelens.failures.home import line_of
 from tracelens.failures.stages import is_compiler, is_generated
 from tracelens.logs.failures import Episode, Raised, Traced
 
-__all__ = ["reached"]
+__all__ = ["asserted", "reached"]
 
 #: Where autograd calls what computes gradients.
 _ENGINE = re.compile(r"[/\\]torch[/\\]autograd[/\\](?:graph|__init__)\.py$")
@@ -17,6 +18,24 @@ _ENGINE = re.compile(r"[/\\]torch[/\\]autograd[/\\](?:graph|__init__)\.py$")
 _AROUND = re.compile(r"[/\\]torch[/\\]_functorch[/\\]_aot_autograd[/\\]")
 #: Where Dynamo begins to compile a function, and may let go of it.
 _CONVERTS = re.compile(r"[/\\]torch[/\\]_dynamo[/\\]convert_frame\.py$")
+#: A statement, without its own words, and how a message begins that Inductor adds to no words.
+_ASSERT = re.compile(r"\s{0,16}(assert [^\n#]{1,100}?)(?:\s{0,9}#|\s*$)")
+_TARGET = "target: "
+
+
+def asserted(episode: Episode, index: int) -> dict[str, str]:
+    """Return the statement that failed, where an AssertionError has no words of its own."""
+    one = episode.items[index]
+    if not isinstance(one, Raised) or not any(e.endswith("AssertionError") for e in one.errors):
+        return {}
+    if one.message.strip() and not one.message.startswith(_TARGET):
+        return {}
+    for item in reversed(episode.items[:index]):
+        if found := _ASSERT.match(line_of(item)):
+            return {"asserted": found[1].strip()}
+        if isinstance(item, Traced):
+            break
+    return {}
 
 
 def reached(episode: Episode) -> dict[str, str]:

@@ -339,6 +339,22 @@ class Kinds:
         goes_on = log.continues or (_STACK if _OF_CODE in first else None)
         return goes_on is not None and bool(goes_on.match(text))
 
+    def goes_on_below(self, record: Open, text: str) -> bool:
+        """Tell whether ``text`` is what stood behind the prefix of a record's last line.
+
+        Who wraps lines by hand breaks them there, and leaves the prefix alone on its line.
+        """
+        if record.body[-1].strip() or not text or text[0].isspace():
+            return False
+        continues = self.continued(record)
+        return continues is not None and bool(continues.match(text))
+
+    def continued(self, record: Open) -> re.Pattern[str] | None:
+        """Return what the further lines of a record look like that is known by its first line."""
+        first = record.body[0].decode("utf-8", "replace")
+        log = next((log for marks, log in self.opening if first.startswith(marks)), None)
+        return None if log is None else self.load(log).continues
+
     def of_head(self, head: Head) -> tuple[Site, type[Log] | None]:
         """Return the site and the kind of a record of which only the first line is prefixed."""
         text = head.text.decode("utf-8", "replace")

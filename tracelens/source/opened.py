@@ -31,6 +31,8 @@ class OpenRecords:
         self._name = name
         self._evidence = evidence
         self.open: dict[Writer, Open] = {}
+        #: Who wrote the last line of one.
+        self._latest: Writer = ("", b"")
         #: The ranks among them whose process is not known.
         self.nameless: set[str] = set()
         #: Without the start of the file: each writer's first record, which may go on from before,
@@ -47,6 +49,7 @@ class OpenRecords:
         """Begin or go on with the record of one writer, and return it."""
         text = line[len(prefix) :].removeprefix(b" ")
         held = self.open.get(key)
+        self._latest = key
         if (
             held is not None
             and len(held.body) <= MAX_RECORD_LINES
@@ -79,10 +82,17 @@ class OpenRecords:
         return record.bounds(begun) if begun else ()
 
     def goes_on(self, line: bytes, text: str, rank: str, number: int) -> bool:
-        """Add a bare line to the record of torch 2.0 that it goes on with; tell whether it did."""
+        """Add a bare line to the record that it goes on with; tell whether it did.
+
+        It is one of torch 2.0, or one whose prefix stands alone on the line above.
+        """
         held = self.open.get((rank, b""))
         if held is None or not (held.may_take(number) and self.kinds.goes_on(held, text)):
-            return False
+            held = self.open.get(self._latest) if self._latest[0] == rank else None
+            if held is None or not held.is_followed_by(number):
+                return False
+            if not self.kinds.goes_on_below(held, text):
+                return False
         held.headed = True
         held.go_on(line, number)
         return True
@@ -118,6 +128,7 @@ class OpenRecords:
         """Take over what is not closed of the lines that follow, ``shift`` lines later."""
         for key in sorted((after._heads or {}).keys() | after.open.keys()):
             self._go_on_with(after, key, shift)
+        self._latest = after._latest if after._latest[1] else self._latest
 
     def _go_on_with(self, after: OpenRecords, key: Writer, shift: int) -> None:
         """Join the records of one writer."""
@@ -138,7 +149,7 @@ class OpenRecords:
     def _resume(self, key: Writer, first: Open, shift: int) -> None:
         held = self.open.get(key)
         if held is not None and self._joins(key, held, first.prefix, first.body[0]):
-            if held.headed or first.headed:
+            if held.headed or first.headed or self._may_be_wrapped(held, first):
                 raise Inseparable
             held.join(first, shift)
             return
@@ -146,6 +157,10 @@ class OpenRecords:
             self.close(key)
         first.shift(shift)
         self._begin(key, first)
+
+    def _may_be_wrapped(self, held: Open, rest: Open) -> bool:
+        """Tell whether bare lines between those of ``rest`` may go on with ``held``."""
+        return not any(map(bytes.strip, rest.body)) and self.kinds.continued(held) is not None
 
     def _begin(self, key: Writer, record: Open) -> None:
         """Keep a new record of a writer; without the start of the file, see what it settles."""

@@ -110,12 +110,15 @@ class Open(Lines):
         led = not self.body[0] and len(self.body) > 1 and self.body[1].startswith(begun)
         return (b"\n", *begun) if led else ()
 
+    def is_followed_by(self, number: int) -> bool:
+        """Tell whether ``number`` is the line right below it."""
+        offset, start = self.jumps[-1] if self.jumps else (0, self.line)
+        return start + len(self.body) - offset == number
+
     def may_take(self, number: int) -> bool:
         """Tell whether a line without the prefix, which stands at ``number``, may go on with it."""
-        offset, start = self.jumps[-1] if self.jumps else (0, self.line)
-        follows = start + len(self.body) - offset == number
         return (
-            follows
+            self.is_followed_by(number)
             and self.prefix.startswith((b"[", b"torch", b"Torch"))
             and (self.headed or len(self.body) == 1)
         )

@@ -278,6 +278,7 @@ def _told(data: FailureData, why: str) -> str:
     name = data.exception.rpartition(".")[2]
     said = data.message if len(data.message) <= MAX_MESSAGE else data.message[:MAX_MESSAGE] + " ..."
     parts = [why] if why else []
+    name += f" at `{data.facts['asserted']}`" if "asserted" in data.facts else ""
     said = f"{name}: {said}".rstrip(": ") if name and not said.startswith(name) else said
     if said.strip(": "):
         parts.append(_ended(said))

@@ -239,6 +239,7 @@ class InternalCompilerError(FailureRule):
         """Say what failed."""
         name = data.exception.rpartition(".")[2] or "an error"
         first = first_line(data.message)
+        name += f" at `{data.facts['asserted']}`" if "asserted" in data.facts else ""
         told = f"{name}: {first}" if first else name
         if (found := known(data)) and found.of != "library":
             return f"{found.what}: {first}"

@@ -142,7 +142,7 @@ class ParameterStaticShape(RecompileRule):
             *groups(self.code, recompiles, limits, by_function=True),
             *_by_input(recompiles, limits, layers),
         ]:
-            name = _parameter(group)
+            name, values = _parameter(group)
             fits = "_parameters[" in name and group.most >= USUAL_LIMIT and not group.is_hit
             yield tell(
                 self,
@@ -150,7 +150,7 @@ class ParameterStaticShape(RecompileRule):
                 frames,
                 trees,
                 title=f"`{group.history.function}` is compiled for every shape of `{name}`",
-                message=f"A size of it was {listed(group.values)}: {group.times}. Sizes of "
+                message=f"A size of it was {listed(values)}: {group.times}. Sizes of "
                 "parameters are held static.",
                 held=FREE if _is_free(group, trees) else "",
                 severity=Severity.WARNING
@@ -175,12 +175,28 @@ def _is_given(source: str) -> bool:
     return _GIVEN.match(source) is not None
 
 
-def _parameter(group: Group) -> str:
-    """Return the parameter; the input, where only its channels tell the layers apart."""
+def _parameter(group: Group) -> tuple[str, list[str]]:
+    """Return the parameter and its sizes; the input, where only its channels tell the layers apart.
+
+    The guard that failed first may be on the input: of the other entries, one on a parameter did.
+    """
     checks = [step.check for _, step in group.steps]
     checks.sort(key=lambda check: not is_parameter(check))
-    found = [str(check.source) for check in checks if isinstance(check, TensorMismatch)]
-    return found[0] if found else group.cause.what
+    found = [check for check in checks if isinstance(check, TensorMismatch)]
+    if found and is_parameter(found[0]):
+        return str(found[0].source), group.values
+    beside = [
+        one.check
+        for _, step in group.steps
+        for one in step.seen.record.failures
+        if isinstance(one.check, TensorMismatch) and is_parameter(one.check)
+    ]
+    if beside:
+        first = (beside[0].source, beside[0].index)
+        same = [one for one in beside if (one.source, one.index) == first]
+        sizes = [size for one in same for size in (one.expected, one.actual)]
+        return str(beside[0].source), list(dict.fromkeys(sizes))
+    return str(found[0].source) if found else group.cause.what, group.values
 
 
 def _is_free(group: Group, trees: Table[GuardTree]) -> bool:
