@@ -60,7 +60,8 @@ BOTH = f"""\
 {AT}     triggered by the following guard failure(s):
 {AT}     - 6/0: tensor 'freqs' size mismatch at index 1. expected 7104, actual 6895
 {AT}     - 6/1: tensor 'self._modules['mod']._modules['1']._parameters['weight']' size mismatch at\
- index 1. expected 1728, actual 2112.
+ index 1. expected 1728, actual 2112. Guard failed on a parameter, consider using\
+ torch._dynamo.config.force_parameter_static_shapes = False to allow dynamism on parameters.
 """
 
 

@@ -7,6 +7,7 @@ phrase, since taking patterns apart takes as long as compiling them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -35,10 +36,10 @@ def written() -> str:
 
 def words(pattern: str) -> tuple[str, ...]:
     """Return words of which every match of ``pattern`` holds one; none where that is not known."""
-    import re._parser as parser  # noqa: PLC0415 -- the tables are made with it, nothing else
+    from re import _parser  # noqa: PLC0415 -- the file is made with it, nothing else
 
-    tree = parser.parse(pattern)
-    if tree.state.flags & parser.SRE_FLAG_IGNORECASE:
+    tree = _parser.parse(pattern)
+    if tree.state.flags & re.IGNORECASE:
         return ()
     found = _words(tree)
     return tuple(sorted(found)) if _shortest(found) >= LEAST and len(found) <= MOST else ()
