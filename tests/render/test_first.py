@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tracelens import analyze
 from tracelens.plugins import manifest
 from tracelens.render import Options, _first, _spent
 from tracelens.render._again import _PLACED, again, program
@@ -547,3 +549,21 @@ def test_only_what_was_judged_is_called_clean(reports: dict[str, Report]) -> Non
         page = Html.render(report, Options())
         assert f"<h1>{headline}</h1>" in page
         assert ("</svg>clean</span>" in page) is (headline == "Nothing to fix")
+
+
+@pytest.mark.parametrize(
+    ("engine", "part"), [("cpu", "host"), ("gpu", "device"), ("gpu0", "device")]
+)
+def test_what_ran_on_a_gpu_is_time_of_the_device(engine: str, part: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    path.write_text(
+        f"onednn_verbose,v1,primitive,exec,{engine},matmul,jit:gemm:any,undef,"
+        "src:f16::blocked:ab::f0 wei:f16::blocked:ba::f0 dst:f16::blocked:ab::f0,"
+        "attr-scratchpad:user,,22x2048:2048x8192,0.88\n"
+    )
+    report = analyze(path)
+    found = _spent.spent(report)
+    assert found is not None
+    assert [(one.name, one.ms) for one in found.parts] == [(part, 0.88)]
+    (row,) = report.tables["primitives"]
+    assert engine.startswith(row.get("engine", "cpu"))

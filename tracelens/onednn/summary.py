@@ -26,12 +26,13 @@ def primitives(execs: Table[PrimitiveExec], isa: str = "") -> list[dict[str, Any
 
     ``ms`` is the total, ``share`` the part of all execution time, both sides without what first
     executions took longer (as findings say it), ``gflops`` the rate at the median
-    time, or ``gbs`` where the primitive only moves data. The most expensive row is first.
+    time, or ``gbs`` where the primitive only moves data. ``engine`` is there where it is not the
+    CPU's. The most expensive row is first.
     """
     groups: dict[tuple[str, ...], tuple[PrimitiveExec, Times]] = {}
     for seen in execs:
         run = seen.record
-        key = (run.primitive, run.impl, run.prop_kind, run.precision, run.shape)
+        key = (run.primitive, run.impl, run.prop_kind, run.precision, run.shape, run.engine)
         _, times = groups.setdefault(key, (run, Times()))
         if seen.times is not None:
             times.merge(seen.times)
@@ -56,6 +57,7 @@ def _row(run: PrimitiveExec, times: Times, share: float, isa: str) -> dict[str, 
         "primitive": run.primitive,
         "impl": run.impl,
         "class": str(grade(run.primitive, run.impl, isa)),
+        **({"engine": run.engine} if run.engine[:3] not in {"", "cpu"} else {}),
         "prop_kind": run.prop_kind,
         "dtypes": run.precision,
         "shape": run.shape,

@@ -139,8 +139,8 @@ def spent(report: Report) -> Spent | None:
         ("time", "the trace", _of_devices),
         ("steps", "the trace", partial(_of_cpu, report)),
         ("frames", "compile times", partial(_of_compiling, report)),
-        ("primitives", "oneDNN's times", _of_host),
-        ("mkl", "MKL's times", _of_host),
+        ("primitives", "oneDNN's times", _of_engines),
+        ("mkl", "MKL's times", _of_engines),
     ):
         said = {key: ms for key, ms in parts(report.tables.get(name, [])).items() if ms > 0}
         sources += [source] if said else []
@@ -252,8 +252,11 @@ def _has_first(rows: list[dict[str, Any]]) -> bool:
     return any(word(row, "frame").endswith("/0") for row in rows)
 
 
-def _of_host(rows: list[dict[str, Any]]) -> dict[str, float]:
-    return {"host": sum(number(row, "ms") for row in rows)}
+def _of_engines(rows: list[dict[str, Any]]) -> dict[str, float]:
+    out = {"device": 0.0, "host": 0.0}
+    for row in rows:
+        out["device" if word(row, "engine").startswith("gpu") else "host"] += number(row, "ms")
+    return out
 
 
 def lines(shown: Shown, cells: int) -> list[str]:
