@@ -551,9 +551,7 @@ def test_only_what_was_judged_is_called_clean(reports: dict[str, Report]) -> Non
         assert ("</svg>clean</span>" in page) is (headline == "Nothing to fix")
 
 
-@pytest.mark.parametrize(
-    ("engine", "part"), [("cpu", "host"), ("gpu", "device"), ("gpu0", "device")]
-)
+@pytest.mark.parametrize(("engine", "part"), [("cpu", "host"), ("gpu", "device")])
 def test_what_ran_on_a_gpu_is_time_of_the_device(engine: str, part: str, tmp_path: Path) -> None:
     path = tmp_path / "run.log"
     path.write_text(
