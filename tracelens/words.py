@@ -17,6 +17,7 @@ __all__ = [
     "few",
     "first_line",
     "is_whole",
+    "joined",
     "length",
     "listed",
     "number",
@@ -102,6 +103,11 @@ def size(count: float) -> str:
         if count >= unit:
             return f"{number(count / unit)} {name}"
     return plural(int(count), "byte")
+
+
+def joined(parts: Sequence[str]) -> str:
+    """Return ``a, b and c``."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def listed(names: Sequence[str], most: int = 4) -> str:

@@ -22,6 +22,8 @@ class Nccl(Log):
     always = True
     begins = re.compile(
         r"(?:\[[A-Z](?:\d{3,4} [\d:.]{8,18})? ProcessGroupNCCL\.cpp:\d+\] ?)?"
+        r"(?:(?: {0,4}what\(\): {1,4})?\[(?:PG [^\]\n]{1,80}?)?Rank \d+\] {1,3}"
+        r"(?:NCCL|Process group) watchdog thread terminated with exception: )?"
         r"\[(?:PG [^\]\n]{1,80}?)?Rank \d+\] {1,3}(?:Watchdog caught collective operation timeout"
         r"|Exception \(either an error or timeout\) detected by watchdog at work: -?\d"
         r"|failure detected by watchdog at work sequence id: |Timeout at NCCL work: -?\d)"

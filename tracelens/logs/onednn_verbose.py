@@ -45,6 +45,7 @@ __all__ = [
     "GraphCompile",
     "GraphDispatch",
     "GraphExec",
+    "GraphKernel",
     "LibraryMessage",
     "LibraryRejection",
     "LibraryVersion",
@@ -236,6 +237,14 @@ class _Partition(Record):
 
 class GraphExec(_Partition):
     """A partition ran; the primitives inside print their own lines before."""
+
+
+class GraphKernel(Record):
+    """What a partition ran that is no primitive: ``_gen_index(_gen_index)``."""
+
+    engine: str
+    internal: str
+    partition: int
 
 
 class GraphCompile(_Partition):

@@ -19,8 +19,8 @@ from tracelens.report import (
     Severity,
 )
 from tracelens.words import exact_percent as percent
+from tracelens.words import joined, number, plural
 from tracelens.words import length as milliseconds
-from tracelens.words import number, plural
 
 __all__ = [
     "CLEAN",
@@ -222,11 +222,6 @@ def by_run(report: Report) -> list[tuple[Run | None, tuple[Finding, ...]]]:
 def run(value: Run, findings: Iterable[Finding]) -> str:
     """Return the heading of a run: its name, its inputs, and what was found in it."""
     return f"{value.name}: {counts(findings) or 'nothing to fix'} in {names(value.inputs, 3)}"
-
-
-def joined(parts: list[str]) -> str:
-    """Return ``a, b and c``."""
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def names(values: Iterable[str], most: int = MAX_NAMED) -> str:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator
 from typing import ClassVar
 
+from tracelens.evidence import Table
+from tracelens.failures import Failure
+from tracelens.logs.nccl import TimedOut
 from tracelens.remedies import Remedy
+from tracelens.report import Finding
 from tracelens.rules.err._failure_rule import FailureData, FailureRule
+from tracelens.words import and_more, joined
 
 __all__ = ["CollectiveTimeout"]
+
+#: Ranks that are listed.
+MAX_RANKS = 8
 
 
 class CollectiveTimeout(FailureRule):
@@ -70,6 +80,18 @@ class CollectiveTimeout(FailureRule):
         ),
     )
 
+    def check(  # type: ignore[override]  # it asks for one more table
+        self, failures: Table[Failure], *, timeouts: Table[TimedOut]
+    ) -> Iterator[Finding]:
+        """Yield one finding per cause, with the ranks that waited, and for what."""
+        waited = _waited(timeouts)
+        found = list(super().check(failures))
+        # What ends the process says in other words that one timed out.
+        timed_out = [one for one in found if one.data.get("cause") == "collective-timeout"]
+        for finding in timed_out or found:
+            message = f"{finding.message} {waited}".rstrip()
+            yield finding.model_copy(update={"message": message})
+
     def what(self, data: FailureData) -> str:
         """Say what failed."""
         if data.facts.get("stuck"):
@@ -78,3 +100,31 @@ class CollectiveTimeout(FailureRule):
         if data.cause == "collective-watchdog":
             return "NCCL's watchdog ended the process: a collective failed, or timed out"
         return "a collective timed out: not every rank reached it"
+
+
+def _waited(timeouts: Table[TimedOut]) -> str:
+    """Say which ranks waited for which collective, the one that each waited for first."""
+    first: dict[int, TimedOut] = {}
+    for _, row in timeouts.events():
+        held = first.setdefault(row.record.rank, row.record)
+        if row.record.seq < held.seq:
+            first[row.record.rank] = row.record
+    calls: defaultdict[tuple[int, str], list[int]] = defaultdict(list)
+    for rank, one in sorted(first.items()):
+        calls[one.seq, one.operation].append(rank)
+    if not calls:
+        return ""
+    told = [
+        f"{_ranks(ranks)} waited for {operation or 'a collective'} number {seq:,}"
+        for (seq, operation), ranks in sorted(calls.items())
+    ]
+    said = joined(told).replace("rank", "Rank", 1)
+    if len(told) > 1:
+        return f"{said}: within one process group, their numbers of calls differ."
+    return f"{said}: unless these are all ranks, another one did not reach it."
+
+
+def _ranks(ranks: list[int]) -> str:
+    listed = joined([str(rank) for rank in ranks[:MAX_RANKS]])
+    more = and_more(len(ranks), MAX_RANKS)
+    return f"{'rank' if len(ranks) == 1 else 'ranks'} {listed}{more}"
