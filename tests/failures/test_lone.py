@@ -88,6 +88,12 @@ OVERWRITTEN = (
     " overwriting, clone the tensor outside of torch.compile() or call"
     f" torch.compiler.cudagraph_mark_step_begin() before each model invocation.\n{FROM_USER}"
 )
+NOTEBOOK = (
+    "ConstraintViolationError                  Traceback (most recent call last)\n"
+    "File /home/ana/venv/lib/python3.10/site-packages/torch/export/_trace.py:1798, in _export(mod)\n"
+    "   1797 try:\n-> 1798     produce_guards_callback(gm)\n"
+    "   1799 except (ConstraintViolationError, ValueRangeError) as e:\n"
+)
 #: The text, the code that is first, and words of what is said.
 TEXTS = {
     "a name": ("Unsupported context manager\n", "GBR007", "context manager"),
@@ -102,6 +108,7 @@ TEXTS = {
     "a shape": (FAKE, "ERR015", "a must be 2D"),
     "an export": (EXPORT, "DYN002", "Dim"),
     "an export that is cut": (EXPORT, "DYN002", "ends before the message"),
+    "a notebook's, cut": (NOTEBOOK, "DYN002", "ends before the message"),
     "explain of torch 2.0": (EXPLAINED, "GBR002", "bar.py:19"),
     "a limit of a rank": (RANKED, "RCP001", "`forward` hit the limit of 8"),
     "the end of a message": (OVERWRITTEN, "CGR006", "clone"),

@@ -9,7 +9,7 @@ import pytest
 from tracelens.evidence import Evidence
 from tracelens.logs.recompiles import Recompile
 from tracelens.source import read
-from tracelens.source.prefixes import TORCH, clock
+from tracelens.source.prefixes import TORCH, clock, peel
 
 BODY = (
     "Recompiling function fn in /home/ana/proj/a.py:8",
@@ -121,3 +121,17 @@ def test_a_date_in_iso_form_begins_a_prefix(stamp: str) -> None:
 
 def test_a_stamp_without_process_is_torchs_only_before_torchs_file() -> None:
     assert TORCH.match(b"I1120 10:00:00.123456 server.cc:12] ready") is None
+
+
+@pytest.mark.parametrize("stamp", ["2025-10-16T06:08:44Z", "2025-10-16T06:08:44.123456+02:00"])
+@pytest.mark.parametrize("form", ["[{}] ", "{} ", "{} stdout F "])
+def test_a_stamp_may_stand_in_brackets(stamp: str, form: str) -> None:
+    record = b"W1112 05:36:47.251000 61 torch/_dynamo/convert_frame.py:1016] [2/8] it hit"
+    assert peel(form.format(stamp).encode() + b"(EngineCore pid=23579) " + record)[0] == record
+
+
+@pytest.mark.parametrize(
+    "text", ["[2025-10-16T06:08:44Z", "[2025-10-16T06:08:44Z]: x", "[step 7] x"]
+)
+def test_other_brackets_stay(text: str) -> None:
+    assert peel(text.encode())[0] == text.encode()

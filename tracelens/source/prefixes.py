@@ -132,7 +132,9 @@ _LOGGER = (
 
 #: One layer of transport: container, orchestrator, journal, CI, launcher, quotation, line number.
 TRANSPORT = late(
-    rb"(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,\d]{0,12}(?:Z|[+-]\d\d:?\d\d))"
+    # Some services put it in brackets.
+    rb"(?:\[(?=[\dT:.,Z+-]{20,40}\] ))?"
+    rb"(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,\d]{0,12}(?:Z|[+-]\d\d:?\d\d))\]?"
     rb"(?: (?:stdout|stderr) (?P<part>[FP]))? ?"
     # torchrun writes no blank after it, the exceptions of a rank do; a quotation has one or none.
     # Indents are even: an odd number of blanks holds one that is not part of the line.

@@ -242,7 +242,7 @@ class MarkDynamicSpecialised(Rule):
             title=f"{name} was marked dynamic, and the code specializes it to {data.value}"
             if data.value
             else f"the code does not keep what is promised of {name}",
-            message=" ".join(ending.message.split())[:600].replace(_RAISES, _CUT),
+            message=" ".join(ending.message.split())[:600].replace(_RAISES, _CUT) or _CUT,
             severity=Severity.ERROR if ending.ended else self.severity,
             where=Where(file=ending.file, line=ending.line) if ending.file else None,
             evidence=[seen.quote(at=ending.at)],

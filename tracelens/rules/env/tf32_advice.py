@@ -80,7 +80,7 @@ class Tf32Advice(Rule):
         ),
         Remedy(
             id="fp32-precision",
-            text="Since torch 2.9, the same for one backend.",
+            text="Or allow it for products alone.",
             when="torch 2.9 or later, or unknown",
             applies=lambda data: data.torch is None or data.torch >= (2, 9),
             setting='torch.backends.cuda.matmul.fp32_precision = "tf32"',
