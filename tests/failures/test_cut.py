@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tracelens import TracelensError, analyze
+from tracelens.failures.stages import place_stage
 
 TORCH = "/home/ana/venv/lib/python3.12/site-packages/torch"
 WINDOWS = r"C:\ComfyUI\python_embeded\Lib\site-packages\torch"
@@ -202,3 +203,15 @@ def test_an_error_that_a_line_names_comes_before_the_way_to_it(tmp_path: Path) -
     named = "AttributeError: type object 'CompiledKernel' has no attribute 'launch_enter_hook'\n"
     text = f"LoweringException: {named}\nThe full error of my run:\n\n{frames(*MIDDLE)}"
     assert codes(text, tmp_path) == ["ERR009"]
+
+
+@pytest.mark.parametrize(
+    ("file", "stage"),
+    [
+        ("_inductor/cudagraph_trees.py", "runtime"),
+        ("_inductor/graph.py", "inductor"),
+        ("_inductor/runtime/triton_heuristics.py", "runtime"),
+    ],
+)
+def test_graphs_of_cuda_are_recorded_while_compiled_code_runs(file: str, stage: str) -> None:
+    assert place_stage(f"/home/ana/venv/lib/python3.10/site-packages/torch/{file}") == stage

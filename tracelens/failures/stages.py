@@ -83,7 +83,7 @@ _OF_PATH: tuple[tuple[re.Pattern[str], Stage], ...] = (
     (re.compile(r"select_algorithm|autotune_process"), "autotune"),
     (
         re.compile(
-            r"torchinductor_|/_inductor/runtime/|/runtime_wrappers|/subclass_codegen\.py:"
+            r"torchinductor_|/_inductor/(?:runtime/|cudagraph_trees)|/runtime_wrappers|/subclass_codegen\.py:"
             rf"|/_dynamo/backends/debugging|{_HASHED}"
         ),
         "runtime",
