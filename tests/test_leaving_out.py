@@ -93,7 +93,10 @@ def test_a_static_method_and_a_scripted_function_are_left_out(
     monkeypatch.delitem(sys.modules, "oddlib_kinds", raising=False)
     compiler = types.SimpleNamespace(disable=lambda found: ("left out", found))
     part = importlib.import_module("oddlib_kinds.parts")
-    held = {"shared": vars(part.Three)["shared"].__func__, "scripted": part.scripted._torchdynamo_inline}[function]
+    held = {
+        "shared": vars(part.Three)["shared"].__func__,
+        "scripted": part.scripted._torchdynamo_inline,
+    }[function]
     exec(  # noqa: S102 -- it is what is printed
         str(left_out(function, str(file), line)),
         {"torch": types.SimpleNamespace(compiler=compiler)},

@@ -74,6 +74,8 @@ class BreakSite(msgspec.Struct):
     held_by_numpy: str = ""
     #: Whether the line reads a float that the module holds as a tensor.
     reads_float: bool = False
+    #: The argument of the compiled function that gets its ``requires_grad`` in the line.
+    flagged: str = ""
 
     @property
     def record(self) -> GraphBreak:

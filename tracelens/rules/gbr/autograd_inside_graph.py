@@ -6,13 +6,15 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
-from tracelens.dynamo.breaks import BreakSite
+from tracelens.dynamo.breaks import BreakSite, sites
+from tracelens.dynamo.given_flags import look_for_flags
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.frames import Frame
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story
@@ -65,6 +67,13 @@ class AutogradInsideGraph(SiteRule):
         )
     )
     families: ClassVar[frozenset[str]] = frozenset({"autograd"})
+
+    class Data(BreakData):
+        """A line that asks for gradients."""
+
+        #: The argument of the compiled function that gets its ``requires_grad`` in the line.
+        flagged: str = ""
+
     remedies = (
         Remedy(
             "backward-outside",
@@ -107,21 +116,42 @@ class AutogradInsideGraph(SiteRule):
             basis="tested",
             proof="tests/advice/GBR010/set-before.py",
         ),
+        Remedy(
+            "set-outside",
+            lambda data: (
+                f"Call `requires_grad_()` on what is passed as `{data.flagged}`, before the "
+                "compiled function is called: the line finds the flag set, and neither breaks the "
+                "graph nor compiles the function again for it."
+            ),
+            when="`requires_grad_()` in a package, and what is passed in had got the flag when the "
+            "function was compiled again",
+            applies=lambda data: bool(data.package and getattr(data, "flagged", "")),
+            basis="tested",
+            proof="tests/advice/GBR010/set-outside.py",
+        ),
         *LIBRARY,
     )
 
-    def check(
+    def check(  # type: ignore[override]
         self,
         breaks: Table[GraphBreak],
         *,
         setup: Table[SetupBreak],
         frames: Table[Frame],
         trees: Table[GuardTree],
+        recompiles: Table[Recompile],
     ) -> Iterator[Finding]:
         """Yield one finding per line of the program."""
         is_foreign = trees.derived(_compiles_foreign_step)
-        for finding in super().check(breaks, setup=setup, frames=frames, trees=trees):
-            yield _not_traced(finding) if is_foreign else finding
+        found = sites(breaks, self.families, setup=setup)
+        look_for_flags(found, recompiles)
+        for finding in self.each(found, breaks, frames, trees):
+            yield _set_alone(_not_traced(finding) if is_foreign else finding)
+
+    def told(self, site: BreakSite) -> BreakData:
+        """Return the data, with the argument that gets the flag."""
+        data = super().told(site)
+        return self.Data(**data.model_dump(), flagged=site.flagged) if site.flagged else data
 
     def what(self, site: BreakSite) -> str:
         """Name the call."""
@@ -166,6 +196,12 @@ def _compiles_foreign_step(trees: Table[GuardTree]) -> bool:
 def _not_traced(finding: Finding) -> Finding:
     advice = tuple(one for one in finding.advice if one.id != "trace-autograd")
     return finding.model_copy(update={"advice": advice})
+
+
+def _set_alone(finding: Finding) -> Finding:
+    """Return the finding with no other advice, where its user can set the flag."""
+    advice = tuple(one for one in finding.advice if one.id == "set-outside")
+    return finding.model_copy(update={"advice": advice}) if advice else finding
 
 
 def _by_setting(finding: Finding) -> Iterable[Story]:
