@@ -76,6 +76,8 @@ class BreakSite(msgspec.Struct):
     reads_float: bool = False
     #: The argument of the compiled function that gets its ``requires_grad`` in the line.
     flagged: str = ""
+    #: Whether other code of the run fails with a symbol for a number that is read.
+    shared: bool = False
 
     @property
     def record(self) -> GraphBreak:

@@ -88,8 +88,9 @@ class AutogradInsideGraph(SiteRule):
             "trace-autograd",
             "Or let Dynamo trace it, and return `loss.detach()`: no tensor that a backward pass "
             "went through may leave the function.",
-            when="`backward()`, and no optimizer but torch's own is compiled",
-            applies=lambda data: data.name == BACKWARD,
+            # What a package's step returns, its user cannot change.
+            when="`backward()`, in code of your own, and no optimizer but torch's own is compiled",
+            applies=lambda data: data.name == BACKWARD and not data.package,
             setting="torch._dynamo.config.trace_autograd_ops = True",
             since="2.11",
             basis="tested",

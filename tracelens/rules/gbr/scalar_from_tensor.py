@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from typing import ClassVar
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.dynamo.reporting import is_statement
+from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.frames import Frame
+from tracelens.logs.graph_breaks import GraphBreak
+from tracelens.logs.guards import GuardTree
 from tracelens.remedies import Remedy
-from tracelens.report import Severity
+from tracelens.report import Finding, Severity
+from tracelens.rules.gbr._kept import is_counted, outside, to_state
 from tracelens.rules.gbr._parts import COMPILE_PARTS
 from tracelens.rules.gbr._site_rule import (
     COMPILE_INNER,
@@ -27,13 +33,16 @@ from tracelens.rules.gbr._site_rule import (
     named,
     own,
 )
-from tracelens.rules.gbr._values import takes_no_symbol
+from tracelens.rules.gbr._values import counts, takes_no_symbol
 
 __all__ = ["ScalarFromTensor"]
 
 #: Lines in which Python goes one way or another, and what leaves torch with the number.
 CONTROL = ("def ", "if ", "elif ", "while ", "for ", "assert ")
 LEAVES = ("int(", "float(", "bool(", "range(", "math.", "np.", "numpy.", "print(", "return f", 'f"')
+#: The record of such a call in torch that traces sizes which only the data tell; 2.6 says less.
+_ITEM_CALL = "Unsupported Tensor.item() call"
+_ATTENTION = "torch.nn.modules.activation.MultiheadAttention"
 #: The operator that reads a number.
 _READ = "aten._local_scalar_dense"
 #: What else in a line reads a number.
@@ -82,7 +91,7 @@ def _kept(data: BreakData) -> str | None:
         return None
     if is_statement(code) and ("append(" not in code or _GROWING.search(code)):
         return None  # whatever is called wants a number; each length of a kept list is an entry
-    if _is_counted(code) and not data.reads_float:  # of which a place in a queue is made
+    if is_counted(code) and not data.reads_float:  # of which a place in a queue is made
         return None
     return None if _hands_on(code) else code.replace(".item()", ".detach()")
 
@@ -106,65 +115,17 @@ def _keeps(function: str) -> bool:
     return last[:1].isupper() or last in {"append", "dict", "list", "tuple"}
 
 
-def _to_state(code: str) -> bool:
-    """Whether Python keeps the number: ``meter.update(x.item())``, ``self.last = float(x.item())``.
-
-    What guards see of it later is another value in each step.
-    """
-    line = _parsed(code)
-    if isinstance(line, ast.Expr):
-        called = ast.unparse(line.value.func) if isinstance(line.value, ast.Call) else ""
-        return bool(called) and ".item()" in code and not _COMPUTES.search(called)
-    targets = line.targets if isinstance(line, ast.Assign) else [getattr(line, "target", None)]
-    kept = any(isinstance(one, ast.Attribute | ast.Subscript) for one in targets)
-    return _is_counted(code) or (kept and ".item()" in code)
+def _attends(trees: Table[GuardTree]) -> bool:
+    """Whether torch's module of attention is compiled, where Inductor fails with such a size."""
+    return any(_ATTENTION in one.expression for row in trees for one in row.record.guards)
 
 
-#: What keeps no number: operators that write into a tensor (``x.mul_``), and checks of torch's.
-_COMPUTES = re.compile(r"\.[a-z]\w{0,60}(?<!_)_\Z|\btorch\._(?:assert|check)")
-
-
-def _is_counted(code: str) -> bool:
-    """Whether it is the number of a buffer that the module keeps: ``at = int(self.ptr)``."""
-    line = _parsed(code)
-    value = line.value if isinstance(line, ast.Assign) else None
-    return value is not None and _is_counter(value)
-
-
-def _parsed(code: str) -> ast.stmt | None:
-    try:
-        return next(iter(ast.parse(code.strip()).body), None)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
-def _is_counter(value: ast.expr) -> bool:
-    if not isinstance(value, ast.Call):
-        return False
-    if isinstance(value.func, ast.Name) and value.func.id == "int" and len(value.args) == 1:
-        return _of_self(value.args[0])
-    called = value.func
-    return isinstance(called, ast.Attribute) and called.attr == "item" and _of_self(called.value)
-
-
-def _of_self(value: ast.expr) -> bool:
-    inside: ast.expr = value.value if isinstance(value, ast.Subscript) else value
-    held = inside.value if isinstance(inside, ast.Attribute) else None
-    return isinstance(held, ast.Name) and held.id == "self"
-
-
-def _outside(code: str) -> str:
-    if _is_counted(code):
-        return (
-            "If the module never changes what it holds there, keep it as a number of Python from "
-            "the start. If it counts, do what needs the number outside of the compiled function."
-        )
-    if _to_state(code):
-        return (
-            "What Python keeps of it is another number in each step: return the tensor, and do "
-            "this line outside of the compiled function."
-        )
-    return "Return the tensor, and read the number outside of the compiled function."
+def _is_count(data: BreakData) -> bool:
+    """Whether a line of a package reads a number that becomes a size, and nothing decides by it."""
+    is_told = bool(data.package) and data.reason.startswith(_ITEM_CALL) and not data.name
+    is_free = not (data.in_function or data.decides or data.in_optimizer)
+    is_free = is_free and not getattr(data, "shared", False)
+    return is_told and is_free and not data.code.startswith(CONTROL) and counts(data.code)
 
 
 def _is_called_loop(data: BreakData) -> bool:
@@ -210,6 +171,12 @@ class ScalarFromTensor(SiteRule):
     GBR002 (branches on tensors), GBR012 (all breaks), GBR006 (the same inside a loop).
     <https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0124.html>
     """
+
+    class Data(BreakData):
+        """A line that reads a number."""
+
+        #: The setting that captures it reaches other code, too, which fails with a symbol.
+        shared: bool = False
 
     code = "GBR001"
     name = "scalar-from-tensor"
@@ -284,7 +251,20 @@ class ScalarFromTensor(SiteRule):
             basis="tested",
             proof="tests/advice/GBR001/keep-tensor.py",
         ),
-        # What the number is for in a package is not known, and the graph may break again behind it.
+        Remedy(
+            "capture-count",
+            "The number counts something, and becomes a size: let Dynamo capture it as a symbol.",
+            when="the largest index and one, `int(batch.max()) + 1`, or a sum of counts, in a "
+            "package; no later line that the log shows decides by it, and torch is newer than 2.6",
+            applies=_is_count,
+            setting="torch._dynamo.config.capture_scalar_outputs = True",
+            env="TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS=1",
+            since="2.1",
+            basis="tested",
+            proof="tests/advice/GBR001/capture-count.py",
+            knob=experiment.knob,
+        ),
+        # What other numbers are for in a package is not known: the graph may break again.
         LEAVE_STEP,
         LEAVE_CALL_OUT,
         LEAVE_UNCOMPILED,
@@ -301,7 +281,7 @@ class ScalarFromTensor(SiteRule):
             applies=lambda data: (
                 not (data.name or data.in_function)
                 and not _is_fake(data)
-                and not (data.code.startswith(CONTROL) or _to_state(data.code))
+                and not (data.code.startswith(CONTROL) or to_state(data.code))
                 and not takes_no_symbol(data.code, data.package)
             ),
             setting="torch._dynamo.config.capture_scalar_outputs = True",
@@ -313,7 +293,7 @@ class ScalarFromTensor(SiteRule):
         ),
         Remedy(
             "read-outside",
-            lambda data: _outside(data.code),
+            lambda data: outside(data.code),
             when="a line of your own, or one that the log does not name",
             applies=lambda d: not (d.name or d.package or d.in_function or _is_fake(d)),
             basis="tested",
@@ -367,6 +347,28 @@ class ScalarFromTensor(SiteRule):
         ),
         LEAVE_BREAK,
     )
+
+    def each(
+        self,
+        found: list[BreakSite],
+        breaks: Table[GraphBreak],
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+    ) -> Iterator[Finding]:
+        """Yield one finding per line, each with what one setting for all of them would do."""
+        lines = [site.line for site in found]
+        fail = any(
+            takes_no_symbol(one.code, user_code.package(one.file)) and not counts(one.code)
+            for one in lines
+        )
+        for site in found:
+            site.shared = fail or trees.derived(_attends)
+        yield from super().each(found, breaks, frames, trees)
+
+    def told(self, site: BreakSite) -> BreakData:
+        """Return the data, with whether other code is in the way of the setting."""
+        data = super().told(site)
+        return self.Data(**data.model_dump(), shared=True) if site.shared else data
 
     def what(self, site: BreakSite) -> str:
         """Say what is read."""

@@ -20,6 +20,11 @@ from tracelens.rules.rcp._tell import listed, tell
 __all__ = ["StateMutatedByForward"]
 
 
+def _is_gradient(data: RecompileData) -> bool:
+    """Whether it is the gradient of a tensor: a backward pass leaves it, and no call alone."""
+    return data.source.endswith(".grad")
+
+
 def _fills(data: RecompileData) -> bool:
     return any(guard.kind == "keys" for guard in data.guards)
 
@@ -78,15 +83,26 @@ class StateMutatedByForward(RecompileRule):
                 + (", with an input of each size that will come" if _fills(data) else "")
                 + ": that call sets the state up."
             ),
+            when="no gradient",
+            applies=lambda data: not _is_gradient(data),
             basis="tested",
             proof="tests/advice/RCP031/first-call.py",
             knob=Knob("called once before it is compiled", call={"eager_first": True}),
         ),
         Remedy(
+            "first-step",
+            "Do one whole training step, with its backward pass, before the function is compiled: "
+            "gradients are then there, as later steps find them.",
+            when="the gradient of a parameter, `None` before the first backward pass",
+            applies=_is_gradient,
+            basis="tested",
+            proof="tests/advice/RCP031/first-step.py",
+        ),
+        Remedy(
             "in-init",
             lambda data: f"Or set `{data.source}` up in `__init__`.",
             when="code of your own",
-            applies=lambda data: not (data.is_of_library or data.package),
+            applies=lambda data: not (data.is_of_library or data.package or _is_gradient(data)),
             basis="tested",
             proof="tests/advice/RCP031/in-init.py",
         ),
