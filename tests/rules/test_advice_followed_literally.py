@@ -155,3 +155,12 @@ def test_whose_size_a_branch_reads(code: str, is_one: bool) -> None:
 def test_a_loop_is_not_looked_up_outside(code: str, advised: list[str]) -> None:
     found = SpecializedData(source="L['x'].size()[0]", values=("5", "6"), code=code)
     assert [one.id for one in SizeSpecialisedByCode().advise(found)] == advised
+
+
+def test_a_tensor_that_is_written_into_is_given_no_gradient(tmp_path: Path) -> None:
+    for code, is_advised in (("x.add_(1.0)", False), ("return x.mean(1)", True)):
+        reason = "tensor 'x' requires_grad mismatch. expected requires_grad=0"
+        text = recompiled("blur", f"{reason}  # {code}  # proj/net.py:15 in blur")
+        found = told("RCP012", text, tmp_path)
+        assert ("same-flag" in ids(found)) == is_advised
+        assert ("writes into it" in found.message) != is_advised

@@ -252,8 +252,8 @@ class ContainerLength(RecompileRule):
         ),
         Remedy(
             "same-keys",
-            "Use the same keys, in the same order, in every call, with a tensor that changes "
-            "nothing (zeros to add, ones to multiply) for what is missing.",
+            "Use the same keys, in the same order, in every call, if there is a tensor that "
+            "changes nothing (zeros to add, ones to multiply) for what is missing.",
             when="a dict of the program's",
             applies=lambda data: _is_own(data) and _is_dict(data) and not holds_modules(data),
             basis="tested",

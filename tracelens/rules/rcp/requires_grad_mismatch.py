@@ -231,8 +231,13 @@ class RequiresGradMismatch(TensorRule):
         frame = group.history.frame
         number = int(frame) if frame.isdecimal() else None
         data = self.Data(**finding.data, frame=number, is_mixed=_is_mixed(group))
-        advice = self.advise(data)
-        return finding.model_copy(update={"data": data.model_dump(mode="json"), "advice": advice})
+        update = {"data": data.model_dump(mode="json"), "advice": self.advise(data)}
+        if is_written(data):
+            update["message"] = finding.message + _WRITTEN
+        return finding.model_copy(update=update)
+
+
+_WRITTEN = " The line writes into it, which a tensor that requires a gradient refuses."
 
 
 def _is_mixed(group: Group) -> bool:

@@ -94,7 +94,7 @@ class StrideMismatch(TensorRule):
             lambda data: (
                 "Make the tensor in one memory layout where it is made"
                 + (
-                    ", before it is made to require a gradient: a copy of it has no `.grad`."
+                    "; if its `.grad` is read, before it is made to require a gradient."
                     if _has_gradient(data)
                     else "."
                 )
