@@ -371,7 +371,8 @@ def once(site: BreakSite) -> str:
     code = f": `{line.code}`" if line.code else ""
     caller = site.caller
     via = f", reached from {user_code.short(caller.file, caller.line)}" if caller else ""
-    return f"{user_code.short(line.file, line.line)}{code}{via}"
+    place = user_code.short(line.file, line.line)
+    return f"{place}{code}{via}" if code or not place else f"It breaks at {place}{via}"
 
 
 def effect(site: BreakSite) -> str:
