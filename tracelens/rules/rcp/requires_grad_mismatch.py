@@ -9,7 +9,7 @@ from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment, Knob
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import TensorMismatch
-from tracelens.remedies import Remedy
+from tracelens.remedies import Remedy, apart
 from tracelens.report import Finding
 from tracelens.report.stories import Story
 from tracelens.rules.rcp._changes import Group, about
@@ -133,10 +133,13 @@ class RequiresGradMismatch(TensorRule):
         ),
         Remedy(
             "same-flag",
-            "Give the tensor one flag before the compiled function: `requires_grad_()` where "
-            "any call needs the gradient.",
-            when="an argument of the function, and no parameters beside it",
-            applies=lambda data: data.is_variable and not getattr(data, "is_mixed", False),
+            "Where start-up time matters more than the steps, give the tensor one flag before the "
+            "compiled function: `requires_grad_()` where any call needs the gradient. That is then "
+            "computed in every call: a step took up to a third longer where it was tried.",
+            when="an argument of a function of your own, and no parameters beside it",
+            applies=lambda data: (
+                data.is_variable and not (getattr(data, "is_mixed", False) or data.package)
+            ),
             basis="tested",
             proof="tests/advice/RCP012/same-flag.py",
         ),
@@ -152,6 +155,20 @@ class RequiresGradMismatch(TensorRule):
             ),
             basis="tested",
             proof="tests/advice/RCP012/compile-model.py",
+        ),
+        Remedy(
+            "leave-flags",
+            lambda data: (
+                f"No change is named: `{data.function}` of `{data.package}` is called with tensors "
+                "of both kinds, and a gradient for those that need none is paid in every step."
+            ),
+            when="an argument of a package's function, and no parameters beside it",
+            applies=lambda data: (
+                data.is_variable and bool(data.package) and not getattr(data, "is_mixed", False)
+            ),
+            basis="untestable",
+            proof="it says what is known, and asks for no change",
+            says=True,
         ),
     )
 
@@ -174,11 +191,13 @@ class RequiresGradMismatch(TensorRule):
         return [*joined.values(), *rest]
 
     def named(self, group: Group) -> str:
-        """Count the parameters, where there are several: one stands for its layer."""
+        """Count the parameters or tensors, where there are several: one stands for its layer."""
         names = {about(step) for _, step in group.steps}
         if len(names) == 1:
             return about(group.first) + "`"
-        return f"{about(group.first)}` and {plural(len(names) - 1, 'more parameter')}"
+        others = names - {about(group.first)}
+        kind = "parameter" if all(map(_is_parameter, others)) else "tensor"
+        return f"{about(group.first)}` and {plural(len(names) - 1, f'more {kind}')}"
 
     title = "`{function}` is compiled with and without a gradient for `{source}"
 
@@ -204,7 +223,7 @@ class RequiresGradMismatch(TensorRule):
         flags = {about(step) for _, step in group.steps}
         ends = (
             "There are two values, so it ends there."
-            if len(flags) == 1
+            if len(flags) == 1 or not all(map(_is_parameter, flags))
             else "Every set of parameters that learn is compiled once, so it ends there."
         )
         return (
@@ -218,7 +237,7 @@ class RequiresGradMismatch(TensorRule):
         frame = group.history.frame
         number = int(frame) if frame.isdecimal() else None
         data = self.Data(**finding.data, frame=number, is_mixed=_is_mixed(group))
-        advice = self.advise(data)
+        advice, _ = apart(self.advise(data), self.remedies)  # what it says is in the message
         return finding.model_copy(update={"data": data.model_dump(mode="json"), "advice": advice})
 
 
