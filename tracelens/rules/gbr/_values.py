@@ -241,7 +241,7 @@ def named(site: BreakSite) -> str:
 _CONVERTED = re.compile(r"\b(?:int|float|range|list|tuple)\(|\.tolist\(")
 #: The item of a list, ``chain[parents[i]]``: no symbol is an index of one, and Dynamo raises.
 _INDEX = re.compile(
-    r"\w\[(?:int\([^:\n]{1,60}\)|\w{1,60}\[[^\]:\n]{1,60}\]|[\w.]{1,60}\.item\(\))\]"
+    r"\w\[(?:int\([^:\n]{1,60}\)|\w{1,60}\[[^\]:\n]{1,60}\]|[\w.]{1,60}(?:\[\w{1,60}\])?\.item\(\))\]"
 )
 
 

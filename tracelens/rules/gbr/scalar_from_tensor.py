@@ -12,6 +12,7 @@ from tracelens.dynamo.reporting import is_statement
 from tracelens.experiment import Experiment, Knob
 from tracelens.remedies import Remedy
 from tracelens.report import Severity
+from tracelens.rules.gbr._indices import INDICES_IN_PYTHON, held_indices
 from tracelens.rules.gbr._parts import COMPILE_PARTS
 from tracelens.rules.gbr._site_rule import (
     COMPILE_INNER,
@@ -268,6 +269,7 @@ class ScalarFromTensor(SiteRule):
             proof="tests/advice/GBR001/python-numbers.py",
         ),
         REPORT_IN_EAGER,
+        INDICES_IN_PYTHON,
         Remedy(
             "keep-tensor",
             lambda data: (
@@ -315,7 +317,9 @@ class ScalarFromTensor(SiteRule):
             "read-outside",
             lambda data: _outside(data.code),
             when="a line of your own, or one that the log does not name",
-            applies=lambda d: not (d.name or d.package or d.in_function or _is_fake(d)),
+            applies=lambda d: (
+                not ((d.name or d.package or d.in_function or _is_fake(d)) or held_indices(d))
+            ),
             basis="tested",
             proof="tests/advice/GBR001/read-outside.py",
         ),
