@@ -81,3 +81,20 @@ def test_a_line_of_python_is_not_said_to_be_in_torch(
     found = about("DYN004", text.replace("sr/local/lib/python3.11/fractions.py", file), tmp_path)
     (advice,) = found.advice
     assert f"No change is named: the line is in `{package}`" in advice.text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "advised"),
+    [
+        ("<= self.cached_freqs_seq_len", "<= self.cached_freqs_seq_len", "call-first"),
+        ("<= self.cached_freqs_seq_len", "* self.cached_freqs_seq_len", "unspec-int"),
+        ("cached_freqs_seq_len == 300", "cached_freqs_seq_len == 0", "unspec-int"),  # none grows
+    ],
+)
+def test_what_only_grows_is_filled_before_compiling(
+    old: str, new: str, advised: str, tmp_path: Path
+) -> None:
+    text = fixture("RCP007", "fires-grows.log")
+    assert old in text
+    found = about("RCP007", text.replace(old, new), tmp_path)
+    assert found.advice[0].id == advised
