@@ -32,6 +32,7 @@ LIBRARY = "/home/ana/venv/lib/python3.11/site-packages/oddlib"
 FROM_OUTSIDE = {
     # which part is compiled, and when
     "backward-outside", "branch-outside", "call-first", "call-outside", "compile-around",
+    "compile-dynamic",
     "compile-caller", "compile-forward", "compile-inner", "compile-once", "compile-called-parts",
     "compile-classes", "compile-transform", "first-call", "leave-call-out", "leave-step",
     "first-step", "leave-filters",

@@ -78,10 +78,25 @@ def test_both_thresholds_have_two_sides(
         assert finding.cost.ms == pytest.approx(1000 * again, rel=0.05)
 
 
+#: Three recompiles of one function, and little else.
+NEARLY_ALL = FIXTURES / NAMES["RCP003"] / "fires-nearly-all-by-the-clocks.log"
+
+
+@pytest.mark.parametrize(("began", "is_warned"), [("12:29", True), ("12:22", False)])
+def test_the_clocks_warn_where_nearly_all_of_compiling_went_there(
+    began: str, is_warned: bool, tmp_path: Path
+) -> None:
+    """The first compilation took 4 s, or 11."""
+    log = tmp_path / "run.log"
+    log.write_text(NEARLY_ALL.read_text().replace("V1127 03:12:29", f"V1127 03:{began}"))
+    found = [one for one in analyze(str(log)).findings if one.code == "RCP003"]
+    assert [one.severity is Severity.WARNING for one in found] == [is_warned] * 3
+
+
 def test_the_clocks_of_a_log_make_no_warning_of_a_note() -> None:
     logs = chain.from_iterable((FIXTURES / name).glob("*.log") for name in NAMES.values())
     for log in logs:
-        if "entire_frame_compile_time_s" not in log.read_text():
+        if log != NEARLY_ALL and "entire_frame_compile_time_s" not in log.read_text():
             told = [f for f in analyze(str(log)).findings if "that compiling took" in f.message]
             assert [f for f in told if f.severity is Severity.WARNING] == [], log
 

@@ -10,7 +10,7 @@ from tracelens.rules import Rule
 __all__ = ["suppressed"]
 
 #: Rules whose costs are the seconds that compilations took.
-COMPILING = ("RCP", "GBR", "DYN")
+COMPILING = ("RCP", "GBR", "DYN", "CMP001")
 
 
 def suppressed(
@@ -40,6 +40,8 @@ def _silenced(finding: Finding, claim: str, by: Mapping[str, list[Finding]]) -> 
     if any(finding.code == one.code for found in by.values() for one in found):
         return finding
     others = {kind: _affecting(finding, found) for kind, found in by.items()}
+    if _compiles(finding) and finding.cost is not None:  # it names what they are spent on
+        others.pop("time", None)
     if (code := others.get(claim)) is not None:
         return finding.model_copy(update={"suppressed_by": code})
     if others.get("time") is not None and finding.cost is not None and not _compiles(finding):

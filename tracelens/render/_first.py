@@ -113,7 +113,7 @@ def _costs(told: tuple[Finding, ...]) -> str:
         f for f in known if first and first.share and first.of and f.cost and f.cost.of == first.of
     ]
     shares, total = _largest(filter(_share, like_first or known))
-    if first and first.ms and not first.share:
+    if _is_time(told[0]) and (first or any(map(_is_time, known))):
         shares = []
     if shares and (of := shares[0].cost and shares[0].cost.of):
         alike = [f for f in rest if _share(f) and f.cost and f.cost.of == of]
@@ -184,6 +184,11 @@ def _share(finding: Finding) -> float:
 
 def _ms(finding: Finding) -> float:
     return finding.cost.ms or 0.0 if finding.cost else 0.0
+
+
+def _is_time(finding: Finding) -> bool:
+    """Whether the cost is told in seconds, and is a share of nothing."""
+    return bool(_ms(finding) and not _share(finding))
 
 
 def _lead(findings: list[Finding], things: str) -> str:

@@ -52,6 +52,8 @@ def order(finding: Finding) -> tuple[object, ...]:
     symptom = finding.explained_by is not None
     family = finding.code[:3]
     whole = _OF_THE_WHOLE.get(family, 0) or _OF_THE_WHOLE.get(finding.code, 0)
+    if finding.code == "CMP001" and finding.cost:  # it names a part, and what that took
+        whole = 0
     first = (silenced, not ended, finding.severity.rank, whole, symptom, tried)
     ms = _weight(finding)
     cost = (-_magnitude(ms), ms > 0 and _is_out_of_reach(finding), -ms)

@@ -10,12 +10,13 @@ from tracelens.evidence import Evidence, Table
 from tracelens.experiment import EMPTY_CACHES
 from tracelens.frames.compile_seconds import CompileSeconds
 from tracelens.remedies import Remedy
-from tracelens.report import Confidence, Finding, FindingData, Severity, Where
+from tracelens.report import Confidence, Cost, Finding, FindingData, Severity, Where
 from tracelens.rules import Rule
 from tracelens.words import length
 
 if TYPE_CHECKING:
     from tracelens.dynamo.blocks import Blocks
+    from tracelens.dynamo.called_often import CalledOften
     from tracelens.dynamo.unrolled import Unrolled
     from tracelens.logs.autotune import AutotuneTable
     from tracelens.logs.graph_code import FxGraph
@@ -56,6 +57,9 @@ class CompileData(FindingData):
     #: How often a graph of so many operations repeats a line of a loop, or of what that calls.
     rounds: int = 0
     operations: int = 0
+    #: How often a graph calls one module with the same weights, and what the code calls that.
+    calls: int = 0
+    module: str = ""
     file: str = ""
     line: int = 0
     package: str = ""
@@ -91,7 +95,8 @@ class CompileTimeDominates(Rule):
     varies, and then served.
 
     ## What to do
-    A loop of Python is unrolled: compile some rounds of it. Else keep the cache directory from start
+    A loop of Python is unrolled: compile some rounds of it. A module that a graph calls again and
+    again, as in an augmentation at test time: compile that, not what calls it. Else keep the cache directory from start
     to start; remove recompiles. Where the guards show that the
     model repeats a block, compile the blocks instead of the whole model.
 
@@ -113,6 +118,23 @@ class CompileTimeDominates(Rule):
     Data = CompileData
     remedies = (
         Remedy(
+            "compile-called",
+            lambda data: (
+                f"Compile `{data.module}`, and call what is around it uncompiled: it is then in "
+                "its graph once. With eight calls, compiling took 0.44 of the CPU time, and a "
+                "step as long as before."
+                + (" `model` stands for the module that was compiled." if _held(data) else "")
+            ),
+            when="most of a graph is one module that it calls four times or more",
+            applies=lambda data: bool(data.calls),
+            code=lambda data: (
+                f"{_held(data) or data.module} = torch.compile({_held(data) or data.module})"
+                "  # in place of what is compiled now"
+            ),
+            basis="untestable",
+            proof="a compilation of 30 s is too long for a test; it was measured by hand",
+        ),
+        Remedy(
             "some-rounds",
             "Compile a function of some ten rounds, and call it again and again: it is compiled "
             "once, where what differs from call to call is in tensors, not in numbers. With 96 "
@@ -129,7 +151,8 @@ class CompileTimeDominates(Rule):
             "keep-caches",
             "Keep the caches from start to start: give them a directory that stays, in a container "
             "one on a volume.",
-            when="the program is started again and again",
+            when="the program is started again and again; no module is compiled for each call",
+            applies=lambda data: not data.calls,
             env='TORCHINDUCTOR_CACHE_DIR="$HOME/.cache/torchinductor"',
             since="2.1",
             basis="untestable",
@@ -179,16 +202,56 @@ class CompileTimeDominates(Rule):
         least = MIN_MEASURED if sums.basis == "measured" else MIN_CLOCKS
         if sums.seconds >= least:
             from tracelens.dynamo.blocks import repeated  # noqa: PLC0415 -- of few logs
+            from tracelens.dynamo.called_often import called_often  # noqa: PLC0415
             from tracelens.dynamo.unrolled import unrolled  # noqa: PLC0415
 
             told = sums.again_seconds if len(recompiles) else 0.0
             told += sum(row.count * (row.record.seconds or 0.0) for row in tables)
             rest = max(0.0, sums.seconds - told)
             harmless = _harmless(sums, recompiles, is_told=rest < sums.seconds / 2)
+            again = called_often(graphs)
+            if again.times:
+                yield self._of_module(sums, rest, again)
+                return
             finding = self._finding(sums, rest, repeated(trees, graphs), unrolled(graphs), harmless)
             asked = finding.harmless == _START and _is_asked(sums, evidence)
             quiet = {"harmless": None, "severity": self.severity}
             yield finding.model_copy(update=quiet) if asked else finding
+
+    def _of_module(self, sums: CompileSeconds, rest: float, called: CalledOften) -> Finding:
+        """Return the finding where most of a graph is one module that it calls again and again."""
+        exact = sums.basis == "measured"
+        took = f"{'' if exact else 'about '}{length(1000 * sums.seconds)}"
+        data = CompileData(
+            seconds=sums.seconds,
+            compilations=sums.count,
+            again=sums.again,
+            again_seconds=sums.again_seconds,
+            untold_seconds=rest,
+            is_measured=exact,
+            is_layered=sums.layered,
+            operations=called.statements,
+            calls=called.times,
+            module=called.module,
+        )
+        return self.finding(
+            "seconds",
+            title=f"compiling took {took}: one graph holds `{called.module}` {called.times} times",
+            message=f"Most of a graph of {called.statements} operations is `{called.module}`, "
+            f"which is called {called.times} times with the same weights. Each call is traced and "
+            "compiled anew, and so it is in every recompile. The cost is what all calls but the "
+            "first took, at most.",
+            severity=Severity.WARNING,
+            confidence=Confidence.HIGH if exact else Confidence.MEDIUM,
+            count=sums.count,
+            where=sums.where,
+            evidence=sums.quotes,
+            cost=Cost(
+                ms=round(1000 * sums.seconds * (1 - 1 / called.times), 3), basis="upper_bound"
+            ),
+            advice=self.advise(data),
+            data=data,
+        )
 
     def _finding(
         self, sums: CompileSeconds, rest: float, blocks: Blocks, loop: Unrolled, harmless: str
@@ -276,6 +339,12 @@ def _harmless(sums: CompileSeconds, recompiles: Table[Recompile], *, is_told: bo
     from tracelens.dynamo.expected_entries import is_expected  # noqa: PLC0415 -- of few logs
 
     return _ENTRIES if is_expected(recompiles) else ""
+
+
+def _held(data: CompileData) -> str:
+    """Return what the program calls a part of the compiled module; empty for any other."""
+    root, _, name = data.module.partition(".")
+    return f"model.{name}" if root == "self" and name else ""
 
 
 def _list(data: CompileData) -> str:

@@ -157,7 +157,7 @@ class SizeSpecialisedByCode(Rule):
         ),
         *elsewhere(
             lambda data: not data.is_size and bool(data.package),
-            about=lambda _: "The package's code needs the number itself.",
+            about=lambda data: f"The code of `{data.package}` needs the number itself.",
             when="a number that is no size, and the line is in a package",
             proof="tests/advice/RCP017/compile-inner.py",
         ),
@@ -269,7 +269,13 @@ def _is_known(code: str) -> bool:
 
 
 def _package(file: str) -> str:
-    """Return the package of a line; a comment has lost what stands before the package's name."""
+    """Return the package of a line; a comment has lost what stands before the package's name.
+
+    Of a line of Python's own library it is the module.
+    """
     if package := user_code.package(file):
         return package
+    if user_code.is_standard(file):
+        within = file.replace("\\", "/").partition("/lib/python3")[2].partition("/")[2]
+        return within.partition("/")[0].removesuffix(".py") or "Python"
     return "torch" if user_code.distance(file) else ""

@@ -6,15 +6,21 @@ Each is the same whichever function the break is in, and whether it is cut or gi
 from __future__ import annotations
 
 import re
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.remedies import Remedy
+
+if TYPE_CHECKING:
+    from tracelens.evidence import Table
+    from tracelens.logs.guards import GuardTree
 
 __all__ = [
     "PLAIN_MODULE",
     "SCRIPTED",
     "VALUES",
+    "attends",
+    "counts",
     "is_symbol",
     "is_value",
     "named",
@@ -241,7 +247,7 @@ def named(site: BreakSite) -> str:
 _CONVERTED = re.compile(r"\b(?:int|float|range|list|tuple)\(|\.tolist\(")
 #: The item of a list, ``chain[parents[i]]``: no symbol is an index of one, and Dynamo raises.
 _INDEX = re.compile(
-    r"\w\[(?:int\([^:\n]{1,60}\)|\w{1,60}\[[^\]:\n]{1,60}\]|[\w.]{1,60}\.item\(\))\]"
+    r"\w\[(?:int\([^:\n]{1,60}\)|\w{1,60}\[[^\]:\n]{1,60}\]|[\w.]{1,60}(?:\[\w{1,60}\])?\.item\(\))\]"
 )
 
 
@@ -256,6 +262,14 @@ _COUNT = re.compile(
 def counts(code: str) -> bool:
     """Whether a line reads a number that is how many there are of something: a size of a tensor."""
     return bool(_COUNT.search(code) and not _INDEX.search(code))
+
+
+_ATTENTION = "torch.nn.modules.activation.MultiheadAttention"
+
+
+def attends(trees: Table[GuardTree]) -> bool:
+    """Whether torch's module of attention is compiled, where Inductor fails with such a size."""
+    return any(_ATTENTION in one.expression for row in trees for one in row.record.guards)
 
 
 def takes_no_symbol(code: str, package: str) -> bool:

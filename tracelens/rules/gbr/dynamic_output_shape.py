@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from tracelens.dynamo.breaks import BreakSite
@@ -31,6 +32,19 @@ __all__ = ["DynamicOutputShape"]
 def _cuts(data: BreakData) -> bool:
     """Whether it is a choice of elements, which those that are left out can take a part in."""
     return not data.name or any(name in data.name for name in (".nonzero", ".masked_select"))
+
+
+#: A size that the line takes of a tensor's values, which breaks the graph: ``len(x) - mask.sum()``.
+_COUNTED = re.compile(
+    r"(?:\blen\([\w.]{1,60}\)|\bshape\[-?\w{1,20}\]|\bsize\(-?\w{1,20}\)) *[-+] *"
+    r"[\w.]{1,60}\.(?:sum|max|min|count_nonzero)\(|\.(?:item|tolist)\("
+)
+
+
+def _captured(data: BreakData) -> bool:
+    """Whether the graph would go on behind the line, as far as is seen."""
+    counts = bool(_COUNTED.search(data.code))
+    return not (data.in_function or (own(data) and data.skipped) or counts)
 
 
 class DynamicOutputShape(SiteRule):
@@ -90,8 +104,8 @@ class DynamicOutputShape(SiteRule):
             "vendor often does not. Where Python branches on the size further on "
             "(`if len(x) == 0`), or a view needs it, the graph breaks there: leave that out.",
             when="Inductor, or the backends that run eagerly; in code of your own no function "
-            "was given up; in no autograd.Function",
-            applies=lambda data: not (data.in_function or (own(data) and data.skipped)),
+            "was given up; in no autograd.Function; the line reads no number of a tensor beside it",
+            applies=_captured,
             setting="torch._dynamo.config.capture_dynamic_output_shape_ops = True",
             env="TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS=1",
             since="2.1",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite, sites
 from tracelens.experiment import Experiment, Knob
+from tracelens.logs._checks import TensorMismatch
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story
@@ -20,8 +21,16 @@ if TYPE_CHECKING:
     from tracelens.frames import Frame
     from tracelens.logs.graph_breaks import GraphBreak
     from tracelens.logs.guards import GuardTree
+    from tracelens.logs.recompiles import Recompile
 
 __all__ = ["RecurrentModuleSkipped"]
+
+
+def _is_of_length(record: Recompile) -> bool:
+    """Whether a size other than the first, of batches, was another one."""
+    failed = (one.check for one in record.failures)
+    sizes = (one for one in failed if isinstance(one, TensorMismatch) and one.what == "size")
+    return any(one.index for one in sizes)
 
 
 class RecurrentModuleSkipped(SiteRule):
@@ -78,7 +87,7 @@ class RecurrentModuleSkipped(SiteRule):
                 "compare the times: where the recurrence is most of the work, that took up to a "
                 "quarter longer on a CPU."
             ),
-            when="no packed sequences",
+            when="no packed sequences, and no length that was seen to change",
             setting="torch._dynamo.config.allow_rnn = True",
             since="2.4",
             basis="tested",
@@ -87,15 +96,20 @@ class RecurrentModuleSkipped(SiteRule):
         ),
     )
 
-    def check(
+    def check(  # type: ignore[override]  # a rule is passed the tables that it names
         self,
         breaks: Table[GraphBreak],
         *,
         setup: Table[SetupBreak],
         frames: Table[Frame],
         trees: Table[GuardTree],
+        recompiles: Table[Recompile],
     ) -> Iterator[Finding]:
-        """Yield one finding per line; of packed sequences, tracing it makes more breaks."""
+        """Yield one finding per line; of packed sequences, tracing it makes more breaks.
+
+        Traced, it is unrolled over its time steps, anew for each length.
+        """
+        varied = any(_is_of_length(row.record) for row in recompiles)
         packed = {
             (site.line.file, site.line.function)
             for site in sites(breaks)
@@ -103,7 +117,7 @@ class RecurrentModuleSkipped(SiteRule):
         }
         for finding in super().check(breaks, setup=setup, frames=frames, trees=trees):
             where = finding.where
-            if where is None or (where.file, where.function) not in packed:
+            if not varied and (where is None or (where.file, where.function) not in packed):
                 yield finding
                 continue
             advice = tuple(one for one in finding.advice if one.id != "allow-rnn")

@@ -17,6 +17,7 @@ from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
+from tracelens.rules.gbr._indices import INDICES_IN_PYTHON, held_indices
 from tracelens.rules.gbr._kept import is_counted, outside, to_state
 from tracelens.rules.gbr._parts import COMPILE_PARTS
 from tracelens.rules.gbr._site_rule import (
@@ -33,7 +34,7 @@ from tracelens.rules.gbr._site_rule import (
     named,
     own,
 )
-from tracelens.rules.gbr._values import counts, takes_no_symbol
+from tracelens.rules.gbr._values import attends, counts, takes_no_symbol
 
 __all__ = ["ScalarFromTensor"]
 
@@ -42,7 +43,6 @@ CONTROL = ("def ", "if ", "elif ", "while ", "for ", "assert ")
 LEAVES = ("int(", "float(", "bool(", "range(", "math.", "np.", "numpy.", "print(", "return f", 'f"')
 #: The record of such a call in torch that traces sizes which only the data tell; 2.6 says less.
 _ITEM_CALL = "Unsupported Tensor.item() call"
-_ATTENTION = "torch.nn.modules.activation.MultiheadAttention"
 #: The operator that reads a number.
 _READ = "aten._local_scalar_dense"
 #: What else in a line reads a number.
@@ -113,11 +113,6 @@ def _keeps(function: str) -> bool:
     """Whether it is a container's: a class, or what adds to a list."""
     last = function.rpartition(".")[2]
     return last[:1].isupper() or last in {"append", "dict", "list", "tuple"}
-
-
-def _attends(trees: Table[GuardTree]) -> bool:
-    """Whether torch's module of attention is compiled, where Inductor fails with such a size."""
-    return any(_ATTENTION in one.expression for row in trees for one in row.record.guards)
 
 
 def _is_count(data: BreakData) -> bool:
@@ -235,6 +230,7 @@ class ScalarFromTensor(SiteRule):
             proof="tests/advice/GBR001/python-numbers.py",
         ),
         REPORT_IN_EAGER,
+        INDICES_IN_PYTHON,
         Remedy(
             "keep-tensor",
             lambda data: (
@@ -295,7 +291,9 @@ class ScalarFromTensor(SiteRule):
             "read-outside",
             lambda data: outside(data.code),
             when="a line of your own, or one that the log does not name",
-            applies=lambda d: not (d.name or d.package or d.in_function or _is_fake(d)),
+            applies=lambda d: (
+                not ((d.name or d.package or d.in_function or _is_fake(d)) or held_indices(d))
+            ),
             basis="tested",
             proof="tests/advice/GBR001/read-outside.py",
         ),
@@ -362,7 +360,7 @@ class ScalarFromTensor(SiteRule):
             for one in lines
         )
         for site in found:
-            site.shared = fail or trees.derived(_attends)
+            site.shared = fail or trees.derived(attends)
         yield from super().each(found, breaks, frames, trees)
 
     def told(self, site: BreakSite) -> BreakData:

@@ -279,9 +279,19 @@ def _around(execs: Table[PrimitiveExec], least: int) -> _Around:
                     near for rows in before if (near := [r for r in rows if adjacent(r, row)])
                 ]
                 after = [near for rows in after if (near := [r for r in rows if adjacent(row, r)])]
-            if before and after:
+            if _goes_back(before, after):
                 around.add(row, before, after)
     return around
+
+
+def _goes_back(before: list[Rows], after: list[Rows]) -> bool:
+    """Whether what the layer writes is put into the layout that its input had.
+
+    A layer that takes torch's layout and writes another one has reorders behind it alone: that the
+    one before it wrote its input, too, is no way there and back.
+    """
+    left = {row.record.mds[0].tag for rows in before for row in rows}
+    return any(row.record.mds[-1].tag in left for rows in after for row in rows)
 
 
 def _returning(execs: Table[PrimitiveExec]) -> _Around:

@@ -34,6 +34,8 @@ LAST_SHARE, LAST_MS = 0.2, 10_000.0
 #: By the clocks of a log, recompiles that took more than this of compiling are all that it tells:
 #: the first compilations began before its first line, or end with none.
 MOST_AGAIN = 0.99
+#: By the clocks, which may be off by a part, this much of compiling is surely most of it.
+NEARLY_ALL = 0.875
 #: Part of all compile seconds from which one finding deserves to be told for them.
 MIN_PART = 0.1
 
@@ -42,7 +44,8 @@ class Weight(NamedTuple):
     """What one process spent on compiling, and what on recompiles for sizes, as Dynamo measured it.
 
     Of several ranks, which compile side by side, the slowest counts. Without measured seconds the
-    clocks of the log are taken; they are too coarse for a warning, and good enough for information.
+    clocks of the log are taken, which are good enough for information: too coarse for a warning,
+    but where nearly all of it went there, and to more of one function than a warm-up.
     """
 
     whole_ms: float
@@ -79,7 +82,9 @@ class Weight(NamedTuple):
 
         It is a part of a sentence: ``96 s of the 3.2 min that compiling took``.
         """
-        if not self.is_measured or self.sizes_ms < max(MIN_MS, MIN_SHARE * self.whole_ms):
+        least = MIN_SHARE if self.is_measured else NEARLY_ALL
+        told = self.is_measured or (self._known_rest() and self.most >= MORE)
+        if not told or self.sizes_ms < max(MIN_MS, least * self.whole_ms):
             return ""
         return self._part(steps, frames, MIN_PART)
 

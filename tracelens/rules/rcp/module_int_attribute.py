@@ -39,6 +39,25 @@ def _counts(data: RecompileData) -> bool:
     return bool(re.match(rf"{re.escape(data.source)} ?[+-]=", data.code))
 
 
+#: A size with more digits is none.
+MAX_DIGITS = 12
+
+
+def _is_filled(data: RecompileData) -> bool:
+    """Whether the line asks if what a module has kept so far is enough, and that only grows."""
+    name = re.escape(data.source.rpartition(".")[2])
+    asks = re.search(rf"[<>]=? {{0,2}}[\w.]{{0,60}}\b{name}\b|\b{name}\b {{0,2}}[<>]", data.code)
+    if not (name and asks) or is_global(data):
+        return False
+    sizes = [int(one) for one in data.values if one.isdecimal() and len(one) < MAX_DIGITS]
+    return 1 < len(sizes) == len(data.values) and sizes == sorted(set(sizes))
+
+
+def _is_needed(data: RecompileData) -> bool:
+    """Whether Python needs the number itself, or asks whether it is enough."""
+    return needs_whole(data) or _is_filled(data)
+
+
 class ModuleIntAttribute(RecompileRule):
     """An integer attribute of a module differs from call to call, or from layer to layer.
 
@@ -108,11 +127,22 @@ class ModuleIntAttribute(RecompileRule):
             proof="tests/advice/RCP007/pass-argument.py",
         ),
         Remedy(
+            "call-first",
+            "The number grows where a call needs more than is there: a module keeps what its calls "
+            "have made so far. Call the model once before it is compiled, as it is called later, "
+            "with the largest input that will come.",
+            when="a number that only grows, and the line asks whether it is enough",
+            applies=_is_filled,
+            code="model(x)  # the largest; then torch.compile(model)",
+            basis="tested",
+            proof="tests/advice/RCP007/call-first.py",
+        ),
+        Remedy(
             "unspec-int",
             "Let integer attributes of modules become symbols.",
-            when="a module that is an argument, or that is compiled itself, and no line that needs "
-            "the number itself",
-            applies=lambda data: not (is_global(data) or looks_up(data) or needs_whole(data)),
+            when="a module that is an argument, or that is compiled itself; no line that needs the "
+            "number itself, or asks it to be enough",
+            applies=lambda data: not (is_global(data) or looks_up(data) or _is_needed(data)),
             setting="torch._dynamo.config.allow_unspec_int_on_nn_module = True",
             since="2.7",
             basis="tested",
@@ -126,8 +156,8 @@ class ModuleIntAttribute(RecompileRule):
             "branch it breaks the graph.",
             when="the module is the program's own, no global, and no line branches on the number",
             applies=lambda data: (
-                not (data.package or is_global(data) or looks_up(data) or needs_whole(data))
-                and data.held != BRANCH
+                not (data.package or is_global(data) or looks_up(data))
+                and not (data.held == BRANCH or _is_needed(data))
             ),
             basis="tested",
             proof="tests/advice/RCP007/buffer.py",

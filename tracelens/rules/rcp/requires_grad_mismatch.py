@@ -9,7 +9,7 @@ from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment, Knob
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import TensorMismatch
-from tracelens.remedies import Remedy
+from tracelens.remedies import Remedy, apart
 from tracelens.report import Finding
 from tracelens.report.stories import Story
 from tracelens.rules.rcp._changes import Group, about
@@ -136,13 +136,15 @@ class RequiresGradMismatch(TensorRule):
         ),
         Remedy(
             "same-flag",
-            "Where it is only data, pass one that requires a gradient as well: one compilation "
-            "less. What comes out then needs `.detach()` before `.numpy()`, and a backward pass "
-            "computes one gradient more.",
-            when="an argument of the function that the line does not write into, and no parameters "
-            "beside it",
+            "Where it is only data, and start-up time matters more than the steps, pass one that "
+            "requires a gradient as well: one compilation less. What comes out then needs "
+            "`.detach()` before `.numpy()`, and a backward pass computes one gradient more: a step "
+            "took up to a third longer where it was tried.",
+            when="an argument of a function of your own that the line does not write into, and no "
+            "parameters beside it",
             applies=lambda data: (
-                data.is_variable and not (getattr(data, "is_mixed", False) or is_written(data))
+                data.is_variable
+                and not (getattr(data, "is_mixed", False) or is_written(data) or data.package)
             ),
             code=lambda data: (
                 None
@@ -165,6 +167,20 @@ class RequiresGradMismatch(TensorRule):
             basis="tested",
             proof="tests/advice/RCP012/compile-model.py",
         ),
+        Remedy(
+            "leave-flags",
+            lambda data: (
+                f"No change is named: `{data.function}` of `{data.package}` is called with tensors "
+                "of both kinds, and a gradient for those that need none is paid in every step."
+            ),
+            when="an argument of a package's function, and no parameters beside it",
+            applies=lambda data: (
+                data.is_variable and bool(data.package) and not getattr(data, "is_mixed", False)
+            ),
+            basis="untestable",
+            proof="it says what is known, and asks for no change",
+            says=True,
+        ),
     )
 
     def follows(self, finding: Finding) -> Iterator[Story]:
@@ -186,11 +202,13 @@ class RequiresGradMismatch(TensorRule):
         return [*joined.values(), *rest]
 
     def named(self, group: Group) -> str:
-        """Count the parameters, where there are several: one stands for its layer."""
+        """Count the parameters or tensors, where there are several: one stands for its layer."""
         names = {about(step) for _, step in group.steps}
         if len(names) == 1:
             return about(group.first) + "`"
-        return f"{about(group.first)}` and {plural(len(names) - 1, 'more parameter')}"
+        others = names - {about(group.first)}
+        kind = "parameter" if all(map(_is_parameter, others)) else "tensor"
+        return f"{about(group.first)}` and {plural(len(names) - 1, f'more {kind}')}"
 
     title = "`{function}` is compiled with and without a gradient for `{source}"
 
@@ -216,7 +234,7 @@ class RequiresGradMismatch(TensorRule):
         flags = {about(step) for _, step in group.steps}
         ends = (
             "There are two values, so it ends there."
-            if len(flags) == 1
+            if len(flags) == 1 or not all(map(_is_parameter, flags))
             else "Every set of parameters that learn is compiled once, so it ends there."
         )
         return (
@@ -231,7 +249,8 @@ class RequiresGradMismatch(TensorRule):
         frame = group.history.frame
         number = int(frame) if frame.isdecimal() else None
         data = self.Data(**finding.data, frame=number, is_mixed=_is_mixed(group))
-        update = {"data": data.model_dump(mode="json"), "advice": self.advise(data)}
+        advice, _ = apart(self.advise(data), self.remedies)  # what it says is in the message
+        update = {"data": data.model_dump(mode="json"), "advice": advice}
         if is_written(data):
             update["message"] = finding.message + _WRITTEN
         return finding.model_copy(update=update)

@@ -1,0 +1,100 @@
+"""Advice that had no effect, or made a step slower, where it was followed: it is not printed."""
+
+from pathlib import Path
+
+import pytest
+
+from tracelens import analyze
+from tracelens.report import Finding
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "rules"
+
+
+def about(code: str, text: str, tmp_path: Path) -> Finding:
+    log = tmp_path / "run.log"
+    log.write_text(text)
+    (finding,) = [one for one in analyze(str(log)).findings if one.code == code]
+    return finding
+
+
+def fixture(code: str, name: str) -> str:
+    (folder,) = FIXTURES.glob(f"{code}-*")
+    return (folder / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_advised"),
+    [
+        ("", "", False),  # `len(xi) - mi.sum()`: a size is asked for
+        ("len(xi) - mi.sum()", "len(xi) - 4", True),
+        ("len(xi) - mi.sum()", "w * mi.sum()", True),  # computed with, and no size
+        ("len(xi) - mi.sum()", "mi.sum().item()", False),
+    ],
+)
+def test_a_size_is_captured_where_no_number_is_read_beside_it(
+    old: str, new: str, is_advised: bool, tmp_path: Path
+) -> None:
+    text = fixture("GBR008", "fires-size-less-a-sum.log")
+    assert old in text
+    found = about("GBR008", text.replace(old, new) if old else text, tmp_path)
+    assert ("capture-size" in [one.id for one in found.advice]) == is_advised
+
+
+@pytest.mark.parametrize(("index", "is_advised"), [(1, False), (0, True)])
+def test_a_recurrent_module_is_traced_where_no_length_varies(
+    index: int, is_advised: bool, tmp_path: Path
+) -> None:
+    """It is unrolled over its time steps, anew for each length; batches may vary."""
+    text = fixture("GBR019", "fires-lengths.log")
+    changed = text.replace("mismatch at index 1.", f"mismatch at index {index}.")
+    found = about("GBR019", changed, tmp_path)
+    assert [one.id for one in found.advice] == ["compile-around"] + ["allow-rnn"] * is_advised
+
+
+@pytest.mark.parametrize("is_package", [True, False])
+def test_a_package_is_not_told_to_give_its_tensors_one_flag(
+    is_package: bool, tmp_path: Path
+) -> None:
+    text = fixture("RCP012", "fires-package.log")
+    if not is_package:
+        text = text.replace("/home/ana/proj/.venv/lib/python3.11/site-packages", "/home/ana/proj")
+    found = about("RCP012", text, tmp_path)
+    assert [one.id for one in found.advice] == ["same-flag"] * (not is_package)
+    assert found.message.count("No change is named") == is_package
+    assert found.title.endswith("`x` and 1 more tensor")
+    assert "set of parameters" not in found.message
+
+
+@pytest.mark.parametrize(
+    ("file", "package"),
+    [
+        ("usr/local/lib/python3.11/fractions.py", "fractions"),
+        ("usr/lib/python3.13/json/decoder.py", "json"),
+        ("/lib/python3", "Python"),
+        ("torch/nn/functional.py", "torch"),
+    ],
+)
+def test_a_line_of_python_is_not_said_to_be_in_torch(
+    file: str, package: str, tmp_path: Path
+) -> None:
+    text = fixture("DYN004", "fires-standard-library.log")
+    found = about("DYN004", text.replace("sr/local/lib/python3.11/fractions.py", file), tmp_path)
+    (advice,) = found.advice
+    assert f"No change is named: the line is in `{package}`" in advice.text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "advised"),
+    [
+        ("<= self.cached_freqs_seq_len", "<= self.cached_freqs_seq_len", "call-first"),
+        ("<= self.cached_freqs_seq_len", "* self.cached_freqs_seq_len", "unspec-int"),
+        ("cached_freqs_seq_len == 300", "cached_freqs_seq_len == 0", "unspec-int"),  # none grows
+    ],
+)
+def test_what_only_grows_is_filled_before_compiling(
+    old: str, new: str, advised: str, tmp_path: Path
+) -> None:
+    text = fixture("RCP007", "fires-grows.log")
+    assert old in text
+    found = about("RCP007", text.replace(old, new), tmp_path)
+    assert found.advice[0].id == advised
