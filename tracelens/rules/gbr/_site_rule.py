@@ -9,7 +9,7 @@ from tracelens.dynamo import user_code
 from tracelens.dynamo.beside import look_beside
 from tracelens.dynamo.breaks import BreakSite, effect, once, sites
 from tracelens.dynamo.guard_facts import one_module
-from tracelens.dynamo.numpy_numbers import look_for_floats, look_for_numbers
+from tracelens.dynamo.needed_numbers import look_at_values
 from tracelens.dynamo.reporting import is_statement, kept_eager
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
@@ -310,8 +310,7 @@ class SiteRule(Rule):
         """Yield one finding per line of the program."""
         alone = one_module(trees)
         look_beside(found := sites(breaks, self.families, setup=setup), breaks, trees)
-        look_for_numbers(found, trees)
-        look_for_floats(found, trees)
+        look_at_values(found, trees)
         codes = frames.derived(codes_of)
         for site in found:
             if self.wanted(site):

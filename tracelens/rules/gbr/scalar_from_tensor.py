@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from typing import ClassVar
 
@@ -12,6 +11,7 @@ from tracelens.dynamo.reporting import is_statement
 from tracelens.experiment import Experiment, Knob
 from tracelens.remedies import Remedy
 from tracelens.report import Severity
+from tracelens.rules.gbr._number_lines import hands_on, is_counted, looks_up, to_state
 from tracelens.rules.gbr._parts import COMPILE_PARTS
 from tracelens.rules.gbr._site_rule import (
     COMPILE_INNER,
@@ -82,84 +82,29 @@ def _kept(data: BreakData) -> str | None:
         return None
     if is_statement(code) and ("append(" not in code or _GROWING.search(code)):
         return None  # whatever is called wants a number; each length of a kept list is an entry
-    if _is_counted(code) and not data.reads_float:  # of which a place in a queue is made
+    if is_counted(code) and not data.reads_float:  # of which a place in a queue is made
         return None
-    return None if _hands_on(code) else code.replace(".item()", ".detach()")
+    return None if hands_on(code) else code.replace(".item()", ".detach()")
 
 
-def _hands_on(code: str) -> bool:
-    """Whether a call or an index gets the number: ``x[: n.item()]`` reads it all the same."""
-    try:
-        nodes = list(ast.walk(ast.parse(code.strip())))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    taken: list[ast.AST] = [node.slice for node in nodes if isinstance(node, ast.Subscript)]
-    for node in nodes:
-        if isinstance(node, ast.Call) and not _keeps(ast.unparse(node.func)):
-            taken += [*node.args, *(word.value for word in node.keywords)]
-    return any(".item()" in ast.unparse(node) for node in taken)
-
-
-def _keeps(function: str) -> bool:
-    """Whether it is a container's: a class, or what adds to a list."""
-    last = function.rpartition(".")[2]
-    return last[:1].isupper() or last in {"append", "dict", "list", "tuple"}
-
-
-def _to_state(code: str) -> bool:
-    """Whether Python keeps the number: ``meter.update(x.item())``, ``self.last = float(x.item())``.
-
-    What guards see of it later is another value in each step.
-    """
-    line = _parsed(code)
-    if isinstance(line, ast.Expr):
-        called = ast.unparse(line.value.func) if isinstance(line.value, ast.Call) else ""
-        return bool(called) and ".item()" in code and not _COMPUTES.search(called)
-    targets = line.targets if isinstance(line, ast.Assign) else [getattr(line, "target", None)]
-    kept = any(isinstance(one, ast.Attribute | ast.Subscript) for one in targets)
-    return _is_counted(code) or (kept and ".item()" in code)
-
-
-#: What keeps no number: operators that write into a tensor (``x.mul_``), and checks of torch's.
-_COMPUTES = re.compile(r"\.[a-z]\w{0,60}(?<!_)_\Z|\btorch\._(?:assert|check)")
-
-
-def _is_counted(code: str) -> bool:
-    """Whether it is the number of a buffer that the module keeps: ``at = int(self.ptr)``."""
-    line = _parsed(code)
-    value = line.value if isinstance(line, ast.Assign) else None
-    return value is not None and _is_counter(value)
-
-
-def _parsed(code: str) -> ast.stmt | None:
-    try:
-        return next(iter(ast.parse(code.strip()).body), None)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
-def _is_counter(value: ast.expr) -> bool:
-    if not isinstance(value, ast.Call):
-        return False
-    if isinstance(value.func, ast.Name) and value.func.id == "int" and len(value.args) == 1:
-        return _of_self(value.args[0])
-    called = value.func
-    return isinstance(called, ast.Attribute) and called.attr == "item" and _of_self(called.value)
-
-
-def _of_self(value: ast.expr) -> bool:
-    inside: ast.expr = value.value if isinstance(value, ast.Subscript) else value
-    held = inside.value if isinstance(inside, ast.Attribute) else None
-    return isinstance(held, ast.Name) and held.id == "self"
-
-
-def _outside(code: str) -> str:
-    if _is_counted(code):
+def _outside(data: BreakData) -> str:
+    code = data.code
+    if data.needs_number:
+        return (
+            "Python needs the number itself further on, as for a `range`. Read it before the "
+            "compiled function is called, and pass it in; each value is an entry all the same."
+        )
+    if looks_up(code):
+        return (
+            "Look the number up before the compiled function is called, and pass it in as a "
+            "tensor without dimensions; functions of `math` are torch's then (`torch.sqrt`)."
+        )
+    if is_counted(code):
         return (
             "If the module never changes what it holds there, keep it as a number of Python from "
             "the start. If it counts, do what needs the number outside of the compiled function."
         )
-    if _to_state(code):
+    if to_state(code):
         return (
             "What Python keeps of it is another number in each step: return the tensor, and do "
             "this line outside of the compiled function."
@@ -273,7 +218,7 @@ class ScalarFromTensor(SiteRule):
             lambda data: (
                 "Keep the number a tensor, and read it outside of the compiled function."
                 f"{_LISTED if 'append(' in data.code else ''} Where Python decides by it further "
-                "on (if, while, min), the graph breaks there instead."
+                "on (if, while, min, math), the graph breaks there instead."
             ),
             when="`.item()` in a line of your own that only computes with the number, and no later "
             "line that the log shows decides by it",
@@ -300,8 +245,8 @@ class ScalarFromTensor(SiteRule):
             "package converts it there, and it is in no autograd.Function",
             applies=lambda data: (
                 not (data.name or data.in_function)
-                and not _is_fake(data)
-                and not (data.code.startswith(CONTROL) or _to_state(data.code))
+                and not (_is_fake(data) or data.needs_number)
+                and not (data.code.startswith(CONTROL) or to_state(data.code))
                 and not takes_no_symbol(data.code, data.package)
             ),
             setting="torch._dynamo.config.capture_scalar_outputs = True",
@@ -313,7 +258,7 @@ class ScalarFromTensor(SiteRule):
         ),
         Remedy(
             "read-outside",
-            lambda data: _outside(data.code),
+            _outside,
             when="a line of your own, or one that the log does not name",
             applies=lambda d: not (d.name or d.package or d.in_function or _is_fake(d)),
             basis="tested",
@@ -334,7 +279,8 @@ class ScalarFromTensor(SiteRule):
             "Dynamo traces `numpy.random` as operators that make tensors, and Python needs a "
             "number here. Draw before the compiled function is called, and pass in a tensor: the "
             "numbers, or what is made of them, such as a mask. Where Python branches on one, "
-            "select with `torch.where`.",
+            "select with `torch.where`; where it needs a number itself, as for a shift or a range, "
+            "pass that in as a number.",
             when="a number of NumPy's generator, drawn in a line of your own",
             applies=lambda data: _draws(data) and own(data),
             basis="tested",
