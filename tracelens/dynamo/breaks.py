@@ -74,8 +74,8 @@ class BreakSite(msgspec.Struct):
     held_by_numpy: str = ""
     #: Whether the line reads a float that the module holds as a tensor.
     reads_float: bool = False
-    #: Whether all that is compiled demands that gradients are off.
-    inference: bool = False
+    #: Whether all that is compiled demands that gradients are off; None where no guard says.
+    inference: bool | None = None
     #: Whether Python decides by a number that it read, or needs the number itself.
     decides: bool = False
     needs_number: bool = False

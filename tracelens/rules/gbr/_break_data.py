@@ -73,8 +73,8 @@ class BreakData(FindingData):
     held_by_numpy: str = ""
     #: The line reads a float that the module holds as a tensor: it counts nothing.
     reads_float: bool = False
-    #: Whether all that is compiled demands that gradients are off.
-    inference: bool = False
+    #: Whether all that is compiled demands that gradients are off; None where no guard says.
+    inference: bool | None = None
     #: Python needs the number that is read, as for a range: each value is an entry.
     needs_number: bool = False
     #: The step of an optimizer leads there.

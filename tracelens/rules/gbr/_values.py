@@ -179,6 +179,7 @@ VALUES = (
         since="2.3",
         basis="tested",
         proof="tests/advice/GBR006/jagged.py",
+        edits=True,
     ),
     Remedy(
         "flatten",

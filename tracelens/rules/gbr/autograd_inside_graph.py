@@ -27,8 +27,8 @@ BACKWARD = "backward()"
 GRAD = "torch.autograd.grad()"
 #: What is said where the only advice does not hold.
 _ELSEWHERE = (
-    " The graph breaks elsewhere in the function, too: mend that first. One graph must hold what is "
-    "differentiated and the call, which `torch._dynamo.config.trace_autograd_ops` then traces."
+    " The graph breaks elsewhere in the function, too: mend that first. One graph must hold what "
+    "is differentiated and the call, which `torch._dynamo.config.trace_autograd_ops` then traces."
 )
 #: Optimizers of torch, as comments of guards name their files.
 _OF_TORCH = re.compile(r"(?:^|/)optim/\w+\.py$")

@@ -183,7 +183,7 @@ class DataDependentBranch(SiteRule):
             "layout.",
             # In training the sides' gradients must agree in strides, too, or torch raises.
             when="an `if` in code of your own that is no check, and gradients are off",
-            applies=lambda data: computes(data) and not is_check(data) and data.inference,
+            applies=lambda data: bool(data.inference and computes(data) and not is_check(data)),
             code=lambda data: f"torch.cond({condition(data)}, if_true, if_false, (x,))",
             since="2.3",
             basis="tested",

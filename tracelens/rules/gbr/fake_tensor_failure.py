@@ -91,6 +91,7 @@ class FakeTensorFailure(SiteRule):
             when="the log does not name the operator, or it is torch's own",
             applies=lambda data: not _schema(data),
             proof="https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0087.html",
+            edits=True,
         ),
     )
 

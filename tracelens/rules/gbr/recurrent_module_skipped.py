@@ -77,12 +77,11 @@ class RecurrentModuleSkipped(SiteRule):
             "Let Dynamo trace the recurrent module, and compare the times: where the recurrence is "
             "most of the work, that took up to a quarter longer on a CPU.",
             # A whole function took 1.4 times as long then; with gradients, minutes to compile.
-            when="the graph is cut alone, gradients are off, and no packed sequences",
-            applies=lambda data: not data.skipped and data.inference,
+            when="the graph is cut alone, in inference as far as guards say, no packed sequences",
+            applies=lambda data: not data.skipped and data.inference is not False,
             setting="torch._dynamo.config.allow_rnn = True",
             since="2.4",
-            basis="tested",
-            proof="tests/advice/GBR019/allow-rnn.py",
+            proof="https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0014.html",
             knob=experiment.knob,
         ),
     )
