@@ -112,9 +112,8 @@ def _outside(data: BreakData) -> str:
         )
     if data.name in CLOCKS:
         return (
-            "Take the times before and after the call of the compiled function, and leave out "
-            "those within it: what a graph fuses has no times of its parts. A profiler shows "
-            "its kernels."
+            f"Call {_shown(data)} before and after the compiled function, and not within it: what "
+            "a graph fuses has no times of its parts. A profiler shows its kernels."
         )
     return f"Call {_shown(data)} before or after the compiled function."
 
