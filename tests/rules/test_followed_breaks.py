@@ -108,4 +108,5 @@ def test_a_tensor_as_an_index_is_given_a_dimension() -> None:
 
 def test_a_clock_between_two_layers_is_taken_around_the_call() -> None:
     found = findings("fires-clock-between-2.13.log", "GBR009")
-    assert all("before and after the compiled function, and not within it" in one.advice[0].text for one in found)
+    told = "before and after the compiled function, and not within it"
+    assert all(told in one.advice[0].text for one in found)
