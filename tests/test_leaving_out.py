@@ -31,6 +31,19 @@ class Two:
 
 def helper():
     return 3
+
+class Three:
+    @staticmethod
+    def shared():
+        return 4
+
+class Scripted:
+    def __init__(self, function):
+        self._torchdynamo_inline = function
+
+@Scripted
+def scripted():
+    return 5
 """
 
 
@@ -66,6 +79,32 @@ def test_the_function_that_holds_the_line_is_left_out(
 
 
 LEFT = ("One", "Two", "helper")
+
+
+@pytest.mark.parametrize(("function", "line"), [("shared", 25), ("scripted", 33)])
+def test_a_static_method_and_a_scripted_function_are_left_out(
+    function: str, line: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "site-packages" / "oddlib_kinds" / "parts.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(TEXT)
+    monkeypatch.syspath_prepend(str(tmp_path / "site-packages"))
+    monkeypatch.delitem(sys.modules, "oddlib_kinds.parts", raising=False)
+    monkeypatch.delitem(sys.modules, "oddlib_kinds", raising=False)
+    compiler = types.SimpleNamespace(disable=lambda found: ("left out", found))
+    part = importlib.import_module("oddlib_kinds.parts")
+    held = {
+        "shared": vars(part.Three)["shared"].__func__,
+        "scripted": part.scripted._torchdynamo_inline,
+    }[function]
+    exec(  # noqa: S102 -- it is what is printed
+        str(left_out(function, str(file), line)),
+        {"torch": types.SimpleNamespace(compiler=compiler)},
+    )
+    kept = vars(part.Three)["shared"]
+    left = {"shared": kept.__func__, "scripted": part.scripted}[function]
+    assert left == ("left out", held)
+    assert isinstance(kept, staticmethod)  # bound as it was
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def _reported(package: str, *, whole: bool) -> Advice:
 
 def _first(advice: Advice) -> Advice:
     """Return an advice that stands first: it is no alternative any more."""
-    rest = advice.text.removeprefix("Or ")
+    rest = advice.text.removeprefix("Or ").removeprefix("Or, ")
     if rest == advice.text:
         return advice
     return advice.model_copy(update={"text": rest[0].upper() + rest[1:]})

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.rules.test_recompile_advice import recompiled
 from tracelens import analyze
 from tracelens.report import Finding, Severity
 
@@ -85,3 +86,15 @@ def test_many_guards_are_told_below_the_time_they_take(tmp_path: Path) -> None:
 def test_the_length_of_a_step_is_not_known(tmp_path: Path, us: float, severity: Severity) -> None:
     """Below a part of any step, it is no warning: what a step takes is not in the log."""
     assert guards(tmp_path, us, more=4)["GRD001"].severity is severity
+
+
+@pytest.mark.parametrize(
+    ("attribute", "advice"),
+    [("layer.weight.grad", ["first-step"]), ("mask", ["first-call", "in-init"])],
+)
+def test_a_gradient_is_there_after_a_backward_pass_and_no_call_alone(
+    attribute: str, advice: list[str], tmp_path: Path
+) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(recompiled("loss", f"self.{attribute} is None"), "utf-8")
+    assert [one.id for one in told(log)["RCP031"].advice] == advice

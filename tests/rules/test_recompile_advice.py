@@ -218,7 +218,6 @@ def test_a_mode_is_the_cause_where_all_entries_are_of_another(tmp_path: Path) ->
         ("i = self.timesteps[self.index]", "look-up-before"),
         ("sigma = self.sigmas[self.index + 1]", "look-up-before"),
         ("x = x[:, : self.index]", "unspec-int"),
-        ("x = x[:, self.index]", "unspec-int"),
         ("self.index += 1", "unspec-int"),
         ("x = self.layers[0](x) * self.index", "unspec-int"),
     ],

@@ -74,11 +74,14 @@ class BreakSite(msgspec.Struct):
     held_by_numpy: str = ""
     #: Whether the line reads a float that the module holds as a tensor.
     reads_float: bool = False
-    #: Whether all that is compiled demands that gradients are off; None where no guard says.
+    #: By the guards: gradients are off; Python decides by the number read, or needs it itself.
     inference: bool | None = None
-    #: Whether Python decides by a number that it read, or needs the number itself.
     decides: bool = False
     needs_number: bool = False
+    #: The argument of the compiled function that gets its ``requires_grad`` in the line.
+    flagged: str = ""
+    #: Whether other code of the run fails with a symbol for a number that is read.
+    shared: bool = False
 
     @property
     def record(self) -> GraphBreak:
@@ -139,11 +142,7 @@ class BreakSite(msgspec.Struct):
 
     @property
     def elsewhere(self) -> bool:
-        """Whether more functions break there than are on the ways that the records print.
-
-        Torch prints the way to a line once. What is called on it is compiled by itself behind the
-        break, each function under a number of its own, and breaks there again.
-        """
+        """Whether more functions break there than are on the ways that are printed: once each."""
         numbers = {place.frame.partition("/")[0] for place, _ in self.events if place.frame}
         printed = {
             (frame.file, frame.function)
@@ -372,7 +371,8 @@ def once(site: BreakSite) -> str:
     code = f": `{line.code}`" if line.code else ""
     caller = site.caller
     via = f", reached from {user_code.short(caller.file, caller.line)}" if caller else ""
-    return f"{user_code.short(line.file, line.line)}{code}{via}"
+    place = user_code.short(line.file, line.line)
+    return f"{place}{code}{via}" if code or not place else f"It breaks at {place}{via}"
 
 
 def effect(site: BreakSite) -> str:

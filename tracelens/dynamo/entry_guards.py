@@ -21,6 +21,7 @@ __all__ = [
     "set_since",
     "symbolic",
     "takes_any_stride",
+    "tensor_of",
 ]
 
 #: An argument, or a part of one: ``L['x']``, ``L['batch']['image']``; no member of a module,
@@ -116,6 +117,16 @@ def takes_any_stride(trees: list[GuardTree], source: str, index: int) -> bool:
                 every = strides["strides"].split(",")
                 return index < len(every) and every[index].strip() == "None"
     return False
+
+
+def tensor_of(trees: list[GuardTree], source: str) -> str:
+    """Return the guard of an argument that is a tensor: its dtype, whether it has a gradient."""
+    for tree in trees:
+        for guard in tree.guards:
+            found = _TENSOR.match(guard.expression)
+            if found and f"{found['name']}{found['path']}" == source:
+                return guard.expression
+    return ""
 
 
 def is_token(trees: list[GuardTree], source: str) -> bool:

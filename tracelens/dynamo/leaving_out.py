@@ -11,9 +11,12 @@ _FOUND = """import importlib, inspect, sys
 part = importlib.import_module("{module}")
 for owner in [part, *filter(inspect.isclass, list(vars(part).values()))]:
     found = vars(owner).get("{function}")
-    code = inspect.unwrap(found).__code__ if inspect.isfunction(found) else None
+    held = getattr(found, "__func__", None)
+    plain = held or getattr(found, "_torchdynamo_inline", found)
+    code = inspect.unwrap(plain).__code__ if inspect.isfunction(plain) else None
     if code and code.co_filename == part.__file__ and {line} in [n for *_, n in code.co_lines()]:
-        left = torch.compiler.disable(found)
+        left = torch.compiler.disable(plain)
+        left = type(found)(left) if held else left
         for one in [owner, *sys.modules.values()]:
             if getattr(one, "__dict__", {{}}).get("{function}") is found:
                 setattr(one, "{function}", left)"""
@@ -24,7 +27,8 @@ def left_out(function: str, file: str, line: int) -> str | None:
 
     A function of the program's is decorated. In a package the log names its file, function and
     line, and not its class: the code looks for it, as nobody edits an installed file. Modules that
-    have imported it by its name hold it, too.
+    have imported it by its name hold it, too. It may be a static or a class method, or a function
+    of ``torch.jit.script``, whose Python Dynamo reads (``_torchdynamo_inline``).
     """
     if not user_code.package(file):
         return _DECORATED

@@ -14,7 +14,7 @@ def step(number):
     x = torch.ones(4, 8, requires_grad=number % 2 == 0)
     # before:
     # after:
-    # x.requires_grad_()
+    # x = x.detach().requires_grad_()
     # end
     loss = loss_of(x)
     loss.backward()

@@ -113,8 +113,8 @@ class CompiledObjectNeverCalled(Rule):
             "compile-method",
             "A compiled module compiles its `forward`. Where the program calls another method, "
             "compile that one.",
-            when="nothing compiled is called, not one of torch's containers",
-            applies=lambda data: not data.calls and not data.is_container,
+            when="nothing compiled is called, a module and not one of torch's containers",
+            applies=lambda data: data.is_module and not data.calls and not data.is_container,
             code="model.encode = torch.compile(model.encode)",
             basis="tested",
             proof="tests/advice/CMP007/compile-method.py",

@@ -118,7 +118,12 @@ class SizeSpecialisedByCode(Rule):
         ),
         Remedy(
             "vectorize",
-            "Or compute with tensors instead of a Python list or loop of that length.",
+            lambda data: (
+                "Or, where no round needs what the one before has made, compute with tensors "
+                "instead of the loop."
+                if _LOOP.search(data.code)
+                else "Or compute with tensors instead of a Python list or loop of that length."
+            ),
             when="`int`, `range`, a list or a loop, in code of your own",
             applies=lambda data: not data.package and bool(_COUNTED.search(data.code)),
             basis="tested",
@@ -127,8 +132,10 @@ class SizeSpecialisedByCode(Rule):
         Remedy(
             "look-up-outside",
             "Look it up before the compiled function is called, and pass the result as a tensor.",
-            when="a key or an index, in code of your own",
-            applies=lambda data: not data.package and bool(_LOOKED_UP.search(data.code)),
+            when="a key or an index, in code of your own, and no loop",
+            applies=lambda data: (
+                not (data.package or _LOOP.search(data.code)) and bool(_LOOKED_UP.search(data.code))
+            ),
             basis="tested",
             proof="tests/advice/DYN004/look-up-outside.py",
         ),

@@ -11,7 +11,7 @@ from tracelens.report import Finding, Severity
 if TYPE_CHECKING:
     from tracelens.rules.gbr._break_data import Line
 
-__all__ = ["in_pieces"]
+__all__ = ["in_pieces", "without_inner"]
 
 #: So many compiled functions are the pieces of a model, rather than the model.
 PIECES = 8
@@ -32,3 +32,9 @@ def in_pieces(
     if quiet or not user_code.package(site.line.file) or pieces < PIECES:
         return finding
     return finding.model_copy(update={"message": finding.message + _MEASURE})
+
+
+def without_inner(finding: Finding) -> Finding:
+    """Return the finding without the advice to compile what does not reach its line."""
+    advice = tuple(one for one in finding.advice if one.id not in {"compile-inner", "see-parts"})
+    return finding.model_copy(update={"advice": advice})

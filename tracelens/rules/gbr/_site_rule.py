@@ -10,7 +10,7 @@ from tracelens.dynamo.beside import look_beside
 from tracelens.dynamo.breaks import BreakSite, effect, once, sites
 from tracelens.dynamo.guard_facts import one_module
 from tracelens.dynamo.needed_numbers import look_at_values
-from tracelens.dynamo.reporting import is_statement, kept_eager
+from tracelens.dynamo.reporting import is_statement
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.experiment import Knob
@@ -27,7 +27,8 @@ from tracelens.rules.gbr._break_data import BreakData, Code, Line, break_data
 from tracelens.rules.gbr._calls import LEAVE_CALL_OUT, LEAVE_UNCOMPILED
 from tracelens.rules.gbr._compared import compare_eager
 from tracelens.rules.gbr._parts import COMPILE_CLASSES, COMPILE_PARTS
-from tracelens.rules.gbr._pieces import in_pieces
+from tracelens.rules.gbr._pieces import in_pieces, without_inner
+from tracelens.rules.gbr._reported import REPORT_IN_EAGER
 from tracelens.rules.gbr._stories import (
     CLOCKS,
     PACKING,
@@ -73,8 +74,7 @@ def _inner(data: object) -> Knob | None:
     )
 
 
-#: Lines on the way to a break that are named.
-MAX_CALLS = 3
+MAX_CALLS = 3  # lines on the way to a break that are named
 
 
 def _spared(data: BreakData) -> str:
@@ -182,19 +182,6 @@ def _steps(data: object) -> bool:
     return isinstance(data, BreakData) and data.in_optimizer
 
 
-def _reporting(data: object) -> Code | None:
-    return data.reporting if isinstance(data, BreakData) else None
-
-
-def _reported(data: object) -> str:
-    line = _reporting(data)
-    at = f" at {user_code.short(line.file, line.line)}" if line else ""
-    return (
-        f"Leave the call{at} to runs that are not compiled: compiled code then reports nothing "
-        "there."
-    )
-
-
 def _step(data: object) -> str:
     old = data.old_call if isinstance(data, BreakData) else ""
     package = data.package if isinstance(data, BreakData) else ""
@@ -245,17 +232,6 @@ NOT_NAMED = Remedy(
     basis="untestable",
     proof="it says what is known, and asks for no change",
     says=True,
-)
-#: The line may be the user's own, or one of a package that the user's own line leads to.
-REPORT_IN_EAGER = Remedy(
-    "report-in-eager",
-    _reported,
-    when="a call of the program's own that only reports: of a logger, a writer, a progress bar",
-    applies=lambda data: _reporting(data) is not None,
-    code=lambda data: kept_eager(line.code) if (line := _reporting(data)) else None,
-    since="2.3",
-    basis="tested",
-    proof="tests/advice/GBR009/report-in-eager.py",
 )
 LEAVE_BREAK = Remedy(
     "leave-break",
@@ -308,10 +284,19 @@ class SiteRule(Rule):
         trees: Table[GuardTree],
     ) -> Iterator[Finding]:
         """Yield one finding per line of the program."""
-        alone = one_module(trees)
-        look_beside(found := sites(breaks, self.families, setup=setup), breaks, trees)
+        yield from self.each(sites(breaks, self.families, setup=setup), breaks, frames, trees)
+
+    def each(
+        self,
+        found: list[BreakSite],
+        breaks: Table[GraphBreak],
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+    ) -> Iterator[Finding]:
+        """Yield one finding for each line that the rule is about."""
+        look_beside(found, breaks, trees)
         look_at_values(found, trees)
-        codes = frames.derived(codes_of)
+        alone, codes = one_module(trees), frames.derived(codes_of)
         for site in found:
             if self.wanted(site):
                 finding = self.about(site, behind_of(site, codes), begun_in(site, codes))
@@ -325,7 +310,7 @@ class SiteRule(Rule):
         """Return the finding about one line."""
         line = site.line
         what = self.what(site)
-        data = break_data(site, self.named(site))
+        data = self.told(site)
         direct = data.direct and (not begun or begun != data.package)  # else it is all compiled
         data = data.model_copy(update={"behind": behind, "direct": direct})
         reason = self.harmless(site)
@@ -377,6 +362,10 @@ class SiteRule(Rule):
         """Return what the record names, for the data."""
         return named(site)
 
+    def told(self, site: BreakSite) -> BreakData:
+        """Return what the finding about a line holds."""
+        return break_data(site, self.named(site))
+
     def what(self, site: BreakSite) -> str:
         """Say what breaks the graph, for the title."""
         raise NotImplementedError
@@ -389,9 +378,3 @@ class SiteRule(Rule):
         """Say why there is nothing to do; empty where there is."""
         del site
         return ""
-
-
-def without_inner(finding: Finding) -> Finding:
-    """Return the finding without the advice to compile what does not reach its line."""
-    advice = tuple(one for one in finding.advice if one.id not in {"compile-inner", "see-parts"})
-    return finding.model_copy(update={"advice": advice})

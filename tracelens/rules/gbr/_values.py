@@ -246,6 +246,19 @@ _INDEX = re.compile(
 )
 
 
+#: A number that counts: the largest index and one, ``int(batch.max()) + 1``, or a sum of counts.
+_COUNT = re.compile(
+    r"\bint\((?:[\w.]{1,60}(?:\[-1\]|\.max\(\))(?:\.item\(\))?(?:\) \+ 1\b| \+ 1\))"
+    r"|[\w.]{1,60}\.sum\(\)\))"
+    r"|(?<![\w(])[\w.]{1,60}(?:\[-1\]|\.max\(\))\.item\(\) \+ 1\b"
+)
+
+
+def counts(code: str) -> bool:
+    """Whether a line reads a number that is how many there are of something: a size of a tensor."""
+    return bool(_COUNT.search(code) and not _INDEX.search(code))
+
+
 def takes_no_symbol(code: str, package: str) -> bool:
     """Whether a line fails with a symbol in place of the number that it reads."""
     return bool(_INDEX.search(code) or (package and _CONVERTED.search(code)))

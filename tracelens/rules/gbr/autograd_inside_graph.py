@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from tracelens.dynamo.breaks import BreakSite, sites
+from tracelens.dynamo.given_flags import look_for_flags
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.frames import Frame
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story
@@ -70,6 +72,13 @@ class AutogradInsideGraph(SiteRule):
         )
     )
     families: ClassVar[frozenset[str]] = frozenset({"autograd"})
+
+    class Data(BreakData):
+        """A line that asks for gradients."""
+
+        #: The argument of the compiled function that gets its ``requires_grad`` in the line.
+        flagged: str = ""
+
     remedies = (
         Remedy(
             "backward-outside",
@@ -84,9 +93,10 @@ class AutogradInsideGraph(SiteRule):
             "trace-autograd",
             "Or let Dynamo trace it, and return `loss.detach()`: no tensor that a backward pass "
             "went through may leave the function.",
-            when="`backward()`, the graph breaks nowhere else in the function, and no optimizer "
-            "but torch's own is compiled",
-            applies=lambda data: data.name == BACKWARD,
+            # What a package's step returns, its user cannot change.
+            when="`backward()`, in code of your own, the graph breaks nowhere else in the "
+            "function, and no optimizer but torch's own is compiled",
+            applies=lambda data: data.name == BACKWARD and not data.package,
             setting="torch._dynamo.config.trace_autograd_ops = True",
             since="2.11",
             basis="tested",
@@ -115,25 +125,46 @@ class AutogradInsideGraph(SiteRule):
             basis="tested",
             proof="tests/advice/GBR010/set-before.py",
         ),
+        Remedy(
+            "set-outside",
+            lambda data: (
+                f"Call `requires_grad_()` on what is passed as `{data.flagged}`, before the "
+                "compiled function is called: the line finds the flag set, and neither breaks the "
+                "graph nor compiles the function again for it."
+            ),
+            when="`requires_grad_()` in a package, and what is passed in had got the flag when the "
+            "function was compiled again",
+            applies=lambda data: bool(data.package and getattr(data, "flagged", "")),
+            basis="tested",
+            proof="tests/advice/GBR010/set-outside.py",
+        ),
         *LIBRARY,
     )
 
-    def check(
+    def check(  # type: ignore[override]
         self,
         breaks: Table[GraphBreak],
         *,
         setup: Table[SetupBreak],
         frames: Table[Frame],
         trees: Table[GuardTree],
+        recompiles: Table[Recompile],
     ) -> Iterator[Finding]:
         """Yield one finding per line of the program."""
         is_foreign = trees.derived(_compiles_foreign_step)
+        found = sites(breaks, self.families, setup=setup)
         others = [site for site in sites(breaks, setup=setup) if not _sets_grad(site)]
-        for finding in super().check(breaks, setup=setup, frames=frames, trees=trees):
+        look_for_flags(found, recompiles)
+        for finding in self.each(found, breaks, frames, trees):
             left = _not_traced(finding) if is_foreign or _is_cut(finding, others) else finding
             if finding.advice and not left.advice:
                 left = left.model_copy(update={"message": finding.message + _ELSEWHERE})
-            yield left
+            yield _set_alone(left)
+
+    def told(self, site: BreakSite) -> BreakData:
+        """Return the data, with the argument that gets the flag."""
+        data = super().told(site)
+        return self.Data(**data.model_dump(), flagged=site.flagged) if site.flagged else data
 
     def what(self, site: BreakSite) -> str:
         """Name the call."""
@@ -198,6 +229,12 @@ def _is_cut(finding: Finding, others: Iterable[BreakSite]) -> bool:
 def _not_traced(finding: Finding) -> Finding:
     advice = tuple(one for one in finding.advice if one.id not in {"trace-autograd", "trace-grad"})
     return finding.model_copy(update={"advice": advice})
+
+
+def _set_alone(finding: Finding) -> Finding:
+    """Return the finding with no other advice, where its user can set the flag."""
+    advice = tuple(one for one in finding.advice if one.id == "set-outside")
+    return finding.model_copy(update={"advice": advice}) if advice else finding
 
 
 def _by_setting(finding: Finding) -> Iterable[Story]:

@@ -345,10 +345,17 @@ def _roots(found: Iterable[BreakSite]) -> str:
     roots: dict[str, dict[str, None]] = {}
     for site in found:
         if site.record.file:
-            at = user_code.short(site.record.file, site.record.line)
-            roots.setdefault(_reason(site), {})[at] = None
+            roots.setdefault(_reason(site), {})[_at(site)] = None
     shown = [f"{reason} at {', '.join(few(at))}" for reason, at in roots.items()]
     return f": {'; '.join(few(shown))}" if shown else ""
+
+
+def _at(site: BreakSite) -> str:
+    """Return where the graph breaks: the line that leads there, where that is in torch's code."""
+    record, line = site.record, site.line
+    if user_code.distance(line.file) < 2 <= user_code.distance(record.file):  # 2: torch
+        return user_code.short(line.file, line.line) + (f", `{line.code}`" if line.code else "")
+    return user_code.short(record.file, record.line)
 
 
 def _reason(site: BreakSite) -> str:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import ClassVar
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.dynamo.reporting import is_statement
+from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.frames import Frame
+from tracelens.logs.graph_breaks import GraphBreak
+from tracelens.logs.guards import GuardTree
 from tracelens.remedies import Remedy
-from tracelens.report import Severity
-from tracelens.rules.gbr._number_lines import hands_on, is_counted, looks_up, to_state
+from tracelens.report import Finding, Severity
+from tracelens.rules.gbr._kept import is_counted, outside, to_state
+from tracelens.rules.gbr._number_lines import hands_on, looks_up
 from tracelens.rules.gbr._parts import COMPILE_PARTS
 from tracelens.rules.gbr._site_rule import (
     COMPILE_INNER,
@@ -27,13 +33,16 @@ from tracelens.rules.gbr._site_rule import (
     named,
     own,
 )
-from tracelens.rules.gbr._values import takes_no_symbol
+from tracelens.rules.gbr._values import counts, takes_no_symbol
 
 __all__ = ["ScalarFromTensor"]
 
 #: Lines in which Python goes one way or another, and what leaves torch with the number.
 CONTROL = ("def ", "if ", "elif ", "while ", "for ", "assert ")
 LEAVES = ("int(", "float(", "bool(", "range(", "math.", "np.", "numpy.", "print(", "return f", 'f"')
+#: The record of such a call in torch that traces sizes which only the data tell; 2.6 says less.
+_ITEM_CALL = "Unsupported Tensor.item() call"
+_ATTENTION = "torch.nn.modules.activation.MultiheadAttention"
 #: The operator that reads a number.
 _READ = "aten._local_scalar_dense"
 #: What else in a line reads a number.
@@ -88,28 +97,30 @@ def _kept(data: BreakData) -> str | None:
 
 
 def _outside(data: BreakData) -> str:
-    code = data.code
     if data.needs_number:
         return (
             "Python needs the number itself further on, as for a `range`. Read it before the "
             "compiled function is called, and pass it in; each value is an entry all the same."
         )
-    if looks_up(code):
+    if looks_up(data.code):
         return (
             "Look the number up before the compiled function is called, and pass it in as a "
             "tensor without dimensions; functions of `math` are torch's then (`torch.sqrt`)."
         )
-    if is_counted(code):
-        return (
-            "If the module never changes what it holds there, keep it as a number of Python from "
-            "the start. If it counts, do what needs the number outside of the compiled function."
-        )
-    if to_state(code):
-        return (
-            "What Python keeps of it is another number in each step: return the tensor, and do "
-            "this line outside of the compiled function."
-        )
-    return "Return the tensor, and read the number outside of the compiled function."
+    return outside(data.code)
+
+
+def _attends(trees: Table[GuardTree]) -> bool:
+    """Whether torch's module of attention is compiled, where Inductor fails with such a size."""
+    return any(_ATTENTION in one.expression for row in trees for one in row.record.guards)
+
+
+def _is_count(data: BreakData) -> bool:
+    """Whether a line of a package reads a number that becomes a size, and nothing decides by it."""
+    is_told = bool(data.package) and data.reason.startswith(_ITEM_CALL) and not data.name
+    is_free = not (data.in_function or data.decides or data.in_optimizer)
+    is_free = is_free and not getattr(data, "shared", False)
+    return is_told and is_free and not data.code.startswith(CONTROL) and counts(data.code)
 
 
 def _is_called_loop(data: BreakData) -> bool:
@@ -155,6 +166,12 @@ class ScalarFromTensor(SiteRule):
     GBR002 (branches on tensors), GBR012 (all breaks), GBR006 (the same inside a loop).
     <https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0124.html>
     """
+
+    class Data(BreakData):
+        """A line that reads a number."""
+
+        #: The setting that captures it reaches other code, too, which fails with a symbol.
+        shared: bool = False
 
     code = "GBR001"
     name = "scalar-from-tensor"
@@ -229,7 +246,20 @@ class ScalarFromTensor(SiteRule):
             basis="tested",
             proof="tests/advice/GBR001/keep-tensor.py",
         ),
-        # What the number is for in a package is not known, and the graph may break again behind it.
+        Remedy(
+            "capture-count",
+            "The number counts something, and becomes a size: let Dynamo capture it as a symbol.",
+            when="the largest index and one, `int(batch.max()) + 1`, or a sum of counts, in a "
+            "package; no later line that the log shows decides by it, and torch is newer than 2.6",
+            applies=_is_count,
+            setting="torch._dynamo.config.capture_scalar_outputs = True",
+            env="TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS=1",
+            since="2.1",
+            basis="tested",
+            proof="tests/advice/GBR001/capture-count.py",
+            knob=experiment.knob,
+        ),
+        # What other numbers are for in a package is not known: the graph may break again.
         LEAVE_STEP,
         LEAVE_CALL_OUT,
         LEAVE_UNCOMPILED,
@@ -313,6 +343,28 @@ class ScalarFromTensor(SiteRule):
         ),
         LEAVE_BREAK,
     )
+
+    def each(
+        self,
+        found: list[BreakSite],
+        breaks: Table[GraphBreak],
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+    ) -> Iterator[Finding]:
+        """Yield one finding per line, each with what one setting for all of them would do."""
+        lines = [site.line for site in found]
+        fail = any(
+            takes_no_symbol(one.code, user_code.package(one.file)) and not counts(one.code)
+            for one in lines
+        )
+        for site in found:
+            site.shared = fail or trees.derived(_attends)
+        yield from super().each(found, breaks, frames, trees)
+
+    def told(self, site: BreakSite) -> BreakData:
+        """Return the data, with whether other code is in the way of the setting."""
+        data = super().told(site)
+        return self.Data(**data.model_dump(), shared=True) if site.shared else data
 
     def what(self, site: BreakSite) -> str:
         """Say what is read."""

@@ -83,7 +83,8 @@ class GuardLatencyHigh(Rule):
         Remedy(
             "skip-module-guards",
             "If no module changes after the first call, leave out the guards on modules. Unsafe: a "
-            "change gives wrong results without a word.",
+            "change gives wrong results without a word. A `mode=` raises beside `options=`: put "
+            "`**torch._inductor.list_mode_options(mode)` into the options in its place.",
             code="skip = torch.compiler.skip_guard_on_all_nn_modules_unsafe\n"
             'model = torch.compile(model, options={"guard_filter_fn": skip})',
             when="most guards are on modules, or the log does not have them; none of them failed",

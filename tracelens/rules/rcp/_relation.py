@@ -15,12 +15,14 @@ __all__ = [
     "is_another",
     "is_float",
     "is_layout",
+    "is_made_inside",
     "is_multiple",
     "is_number",
     "is_one_of_many",
     "is_range",
     "needs_number",
     "needs_one",
+    "outside",
     "takes_number",
     "to_multiples",
     "value_of",
@@ -94,6 +96,29 @@ def asks_more(data: RelationData) -> bool:
     return len(multiples(data.guards)) == 1 and bool(re.search(r"\b(?:or|and)\b", data.code))
 
 
+#: A tensor whose size a line reads: ``c.shape[-2:]``, ``x.size(1)``.
+_SIZED = re.compile(r"(?<![\w.])(\w{1,80}(?:\.\w{1,80}){0,8}?)\.(?:shape\b|size\()")
+_ROOT = re.compile(r"\w+")
+
+
+def is_made_inside(data: RelationData) -> bool:
+    """Whether the line reads the size of nothing that the guards name: it is made on the way."""
+    read = {one[1].partition(".")[0] for one in _SIZED.finditer(data.code)}
+    text = " ".join(f"{guard.name} {guard.path} {guard.expected}" for guard in data.guards)
+    return bool(read) and not read & set(_ROOT.findall(text))
+
+
+def outside(data: RelationData) -> str:
+    """Say to take the branch outside, and what to mark where first sizes have entries as well."""
+    text = "Take the branch before the compiled function is called: one function per side."
+    if not data.is_learned:
+        return text
+    return (
+        f"{text} Mark the sizes before the first call of each, with "
+        "`torch._dynamo.maybe_mark_dynamic`: else each begins with an entry for its first size."
+    )
+
+
 def is_layout(data: RelationData) -> bool:
     """Whether it is about strides: ``x.stride()[0] == 3072*x.stride()[3]``."""
     return any(".stride()[" in guard.name + guard.expected for guard in data.guards)
@@ -115,7 +140,7 @@ def is_another(data: RelationData) -> bool:
     """Whether it is neither a multiple of a number nor a branch that the program writes."""
     if data.is_duck or is_multiple(data) or is_layout(data) or is_float(data):
         return False
-    return data.is_of_library or not branches(data.code)
+    return data.is_of_library or not branches(data.code) or is_made_inside(data)
 
 
 def is_float(data: RelationData) -> bool:

@@ -54,9 +54,9 @@ class TensorRule(RecompileRule):
         """Return what the title calls the tensor."""
         return about(group.first)
 
-    def completed(self, finding: Finding, group: Group) -> Finding:
+    def completed(self, finding: Finding, group: Group, trees: Table[GuardTree]) -> Finding:
         """Return the finding with what the rule alone knows of ``group``."""
-        del group
+        del group, trees
         return finding
 
     def check(
@@ -82,4 +82,4 @@ class TensorRule(RecompileRule):
                     harmless=self.harmless(group, trees),
                     callers=callers_of(group, breaks),
                 )
-                yield self.completed(told, group)
+                yield self.completed(told, group, trees)

@@ -29,6 +29,13 @@ from tracelens.rules.rcp._items import (
     texts_in,
     texts_of,
 )
+from tracelens.rules.rcp._kinds_of_items import (
+    BODY,
+    NUMBERS,
+    UNLIKE,
+    holds_modules,
+    kind_of_items,
+)
 from tracelens.rules.rcp._lost import MEND_BREAK, callers_of
 from tracelens.rules.rcp._tell import listed, tell
 
@@ -43,6 +50,12 @@ _ADDS = r"\b{}(?:['\"]?\])?(?:\.(?:append|extend|insert)\(| ?\+= )"
 
 #: A line that fills a dict or a set of a name; a list that is appended to goes on growing.
 _FILLS = r"\b{}(?:\[[^\]]{{1,80}}\] ?=(?!=)|\.(?:add|update|setdefault)\()"
+
+#: Why no tensor is advised in place of a list.
+_NOT_STACKED = {
+    NUMBERS: " Its items are numbers of Python, for which no change is named.",
+    UNLIKE: " Its items are of several sizes, and cannot be stacked.",
+}
 
 #: What is said of two lengths, by whether the first call made the second one.
 _ONCE = {
@@ -107,7 +120,8 @@ def _rises(values: tuple[str, ...]) -> bool:
 
 
 def _is_list(data: RecompileData) -> bool:
-    return _is_own(data) and not (_is_dict(data) or _is_called(data) or texts_in(data))
+    found = _is_dict(data) or _is_called(data) or texts_in(data) or data.held in {NUMBERS, UNLIKE}
+    return _is_own(data) and not found
 
 
 def _is_sequence(data: RecompileData) -> bool:
@@ -178,6 +192,7 @@ class ContainerLength(RecompileRule):
     remedies = (
         MEND_BREAK,
         LEAVE_TEXTS,
+        BODY,
         Remedy(
             "stack",
             "Stack the items in one tensor, whose size can be a symbol, and work on all of them at "
@@ -217,10 +232,13 @@ class ContainerLength(RecompileRule):
         ),
         Remedy(
             "compile-items",
-            "Compile each function of it, and let Python call one after the other: which of them "
-            "are called is a part of the compiled code.",
-            when="a list of functions of the program's, which the line calls",
-            applies=lambda data: _is_own(data) and _is_called(data),
+            lambda data: (
+                f"Compile each {'module' if holds_modules(data) else 'function'} of it, and let "
+                "Python call one after the other: which of them are called is a part of the "
+                "compiled code."
+            ),
+            when="a list of functions or modules of the program's, which the line calls",
+            applies=lambda data: _is_own(data) and (_is_called(data) or holds_modules(data)),
             basis="tested",
             proof="tests/advice/RCP017/compile-items.py",
         ),
@@ -234,10 +252,10 @@ class ContainerLength(RecompileRule):
         ),
         Remedy(
             "same-keys",
-            "Use the same keys, in the same order, in every call, with a tensor that changes "
-            "nothing (zeros to add, ones to multiply) for what is missing.",
+            "Use the same keys, in the same order, in every call, if there is a tensor that "
+            "changes nothing (zeros to add, ones to multiply) for what is missing.",
             when="a dict of the program's",
-            applies=lambda data: _is_own(data) and _is_dict(data),
+            applies=lambda data: _is_own(data) and _is_dict(data) and not holds_modules(data),
             basis="tested",
             proof="tests/advice/RCP017/same-keys.py",
         ),
@@ -300,7 +318,9 @@ class ContainerLength(RecompileRule):
                 else f"`{function}` was compiled again after its first call had filled {source}"
                 if filled
                 else f"`{function}` was compiled for two lengths of {source}: expected",
-                message=text + (" A length is never a symbol." if grows else _ONCE[filled]),
+                message=text
+                + (" A length is never a symbol." if grows else _ONCE[filled])
+                + _NOT_STACKED.get(held, ""),
                 severity=_severity(group),
                 callers=callers_of(group, breaks),
                 held=held,
@@ -333,7 +353,10 @@ def _held(group: Group, trees: Table[GuardTree]) -> str:
     appends = appends or (
         _rises(tuple(group.values)) and not (name and _reads_items(name[1], place.code))
     )
-    return APPENDED if appends and place.function == group.history.function else ""
+    if appends and place.function == group.history.function:
+        return APPENDED
+    source = group.cause.what.removeprefix("the length of ").strip("`")
+    return kind_of_items(entry_of(group.first.place, trees), source)
 
 
 def _reads_items(name: str, code: str) -> bool:

@@ -9,6 +9,7 @@ from tracelens.dynamo.entry_guards import entry_of, is_tensor
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
+from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile, Source
@@ -17,7 +18,14 @@ from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._branched import BRANCH, branched
 from tracelens.rules.rcp._changes import Group, groups
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
+from tracelens.rules.rcp._operations import (
+    FloatData,
+    computes_in_python,
+    takes_tensor,
+    written_out,
+)
 from tracelens.rules.rcp._tell import listed, tell
+from tracelens.rules.rcp._traced_lines import lines_with
 
 __all__ = ["FloatArgumentSpecialised"]
 
@@ -27,6 +35,25 @@ CERTAIN = 3
 #: What held it, as torch's own line says: an operation that takes no symbol (``alpha=lr``), or code
 #: that computes with it in Python (``math``, NumPy).
 NUMBER, PYTHON = "number", "python"
+#: Lines that the data of a finding lists.
+MAX_LINES = 8
+
+
+def _is_of_double(data: RecompileData) -> bool:
+    return isinstance(data, FloatData) and data.is_double
+
+
+def _as_tensor(data: RecompileData) -> str:
+    text = "Pass the float as a 0-d tensor; its value is then not part of the guards."
+    if _is_of_double(data):
+        text += " In double precision, as the tensors are: float32, the default, would round it."
+    return text
+
+
+def _to_multiply(data: RecompileData) -> bool:
+    if data.held != NUMBER or "[" in data.source or data.package:
+        return False
+    return not (takes_tensor(data) and data.is_variable)
 
 
 class FloatArgumentSpecialised(RecompileRule):
@@ -68,6 +95,7 @@ class FloatArgumentSpecialised(RecompileRule):
     code = "RCP005"
     name = "float-argument-specialised"
     severity = Severity.INFO
+    Data = FloatData
     experiment = Experiment(
         UNCHANGED,
         micro="recompile:floats",
@@ -81,14 +109,18 @@ class FloatArgumentSpecialised(RecompileRule):
     remedies = (
         Remedy(
             "multiply",
-            "Compute with the float instead of handing it to the operation as a number (alpha=, "
-            "p=, eps=): a factor or a summand becomes a symbol.",
-            when="an operation of your own code takes it as a number, and it is in no list or "
-            "dictionary",
-            applies=lambda data: (
-                data.held == NUMBER and "[" not in data.source and not data.package
+            lambda data: (
+                "Compute with the float instead of handing it to the operation as a number: a "
+                "factor or a summand becomes a symbol."
+                if written_out(data)
+                else "Where the operation can be written out with the float as a factor or a "
+                "summand, write it out: those become symbols. A tensor in its place may break the "
+                "graph."
             ),
-            code=lambda data: f"p - {data.source} * g" if data.is_variable else None,
+            when="an operation of your own code takes it as a number and no tensor, and it is in "
+            "no list or dictionary",
+            applies=_to_multiply,
+            code=lambda data: (written_out(data) or None) if data.is_variable else None,
             since="2.6",
             basis="tested",
             proof="tests/advice/RCP005/multiply.py",
@@ -130,11 +162,19 @@ class FloatArgumentSpecialised(RecompileRule):
         ),
         Remedy(
             "pass-tensor",
-            "Pass the float as a 0-d tensor; its value is then not part of the guards.",
-            when="an argument of a function of your own, which nothing takes as a number and no "
-            "line branches on",
-            applies=lambda data: data.is_variable and not data.held and not data.package,
-            code=lambda data: f"torch.tensor({data.source})",
+            _as_tensor,
+            when="an argument of a function of your own, which nothing takes as a number, but what "
+            "takes a tensor as well, and no line branches on",
+            applies=lambda data: (
+                data.is_variable
+                and not data.package
+                and (not data.held or (data.held == NUMBER and takes_tensor(data)))
+            ),
+            code=lambda data: (
+                f"torch.tensor({data.source}, dtype=torch.float64)"
+                if _is_of_double(data)
+                else f"torch.tensor({data.source})"
+            ),
             basis="tested",
             proof="tests/advice/RCP005/pass-tensor.py",
         ),
@@ -162,11 +202,12 @@ class FloatArgumentSpecialised(RecompileRule):
         frames: Table[Frame],
         trees: Table[GuardTree],
         limits: Table[RecompileLimit],
+        graphs: Table[FxGraph],
     ) -> Iterator[Finding]:
         """Yield one finding per function and name."""
         for group in groups(self.code, recompiles, limits):
             title, text, harmless = _told(group, trees)
-            yield tell(
+            told = tell(
                 self,
                 group,
                 frames,
@@ -177,6 +218,12 @@ class FloatArgumentSpecialised(RecompileRule):
                 harmless=harmless,
                 held=_held(group, trees),
             )
+            lines = tuple(dict.fromkeys(lines_with(graphs, str(told.data["source"]))))[:MAX_LINES]
+            data = self.Data(**told.data, is_double=_is_double(group, trees), lines=lines)
+            if data.held == NUMBER and computes_in_python(data):
+                data = data.model_copy(update={"held": PYTHON})
+            update = {"data": data.model_dump(mode="json"), "advice": self.advise(data)}
+            yield told.model_copy(update=update)
 
 
 def _told(group: Group, trees: Table[GuardTree]) -> tuple[str, str, str | None]:
@@ -210,6 +257,11 @@ def _held(group: Group, trees: Table[GuardTree]) -> str:
     if origins:
         return PYTHON
     return BRANCH if branch else ""
+
+
+def _is_double(group: Group, trees: Table[GuardTree]) -> bool:
+    guards = (one for tree in entry_of(group.first.place, trees) for one in tree.guards)
+    return any(one.kind == "TENSOR_MATCH" and " torch.float64," in one.expression for one in guards)
 
 
 def _drops(data: RecompileData) -> bool:

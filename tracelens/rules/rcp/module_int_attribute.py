@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.frames import Frame
+from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
@@ -16,8 +17,10 @@ from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._branched import BRANCH, branched
 from tracelens.rules.rcp._changes import Group, groups
 from tracelens.rules.rcp._data import RecompileData, RecompileRule, guards_of, is_global
+from tracelens.rules.rcp._held_whole import COMPILE_BODY, WHOLE, needs_whole, whole_in
 from tracelens.rules.rcp._index import LOOK_UP, looks_up
 from tracelens.rules.rcp._tell import listed, tell
+from tracelens.rules.rcp._traced_lines import lines_with
 
 __all__ = ["ModuleIntAttribute"]
 
@@ -85,6 +88,7 @@ class ModuleIntAttribute(RecompileRule):
 
     remedies = (
         LOOK_UP,
+        COMPILE_BODY,
         Remedy(
             "count-outside",
             "Count outside of the compiled function, where it is called: this line makes it "
@@ -106,8 +110,9 @@ class ModuleIntAttribute(RecompileRule):
         Remedy(
             "unspec-int",
             "Let integer attributes of modules become symbols.",
-            when="a module that is an argument, or that is compiled itself",
-            applies=lambda data: not (is_global(data) or looks_up(data)),
+            when="a module that is an argument, or that is compiled itself, and no line that needs "
+            "the number itself",
+            applies=lambda data: not (is_global(data) or looks_up(data) or needs_whole(data)),
             setting="torch._dynamo.config.allow_unspec_int_on_nn_module = True",
             since="2.7",
             basis="tested",
@@ -116,12 +121,13 @@ class ModuleIntAttribute(RecompileRule):
         ),
         Remedy(
             "buffer",
-            "Or keep the number in a buffer of the module, where it is only computed with, not a "
-            "slice's bound or a range: a tensor's value is not part of the guards, but as a bound "
-            "it breaks the graph.",
+            "Or keep the number in a buffer of the module, where it is only computed with: a "
+            "tensor's value is not part of the guards, but as a slice's bound, in a range or in a "
+            "branch it breaks the graph.",
             when="the module is the program's own, no global, and no line branches on the number",
             applies=lambda data: (
-                not (data.package or is_global(data) or looks_up(data) or data.held == BRANCH)
+                not (data.package or is_global(data) or looks_up(data) or needs_whole(data))
+                and data.held != BRANCH
             ),
             basis="tested",
             proof="tests/advice/RCP007/buffer.py",
@@ -146,10 +152,12 @@ class ModuleIntAttribute(RecompileRule):
         frames: Table[Frame],
         trees: Table[GuardTree],
         limits: Table[RecompileLimit],
+        graphs: Table[FxGraph],
     ) -> Iterator[Finding]:
         """Yield one finding per function and attribute."""
         for group in groups(self.code, recompiles, limits):
             name = group.cause.what
+            held = _held(group, trees, graphs)
             text = f"{name} was {listed(group.values)} and then another value: {group.times}. "
             text += _WHAT[any(guard.scope == "G" for guard in guards_of([group.first.check]))]
             yield tell(
@@ -160,10 +168,10 @@ class ModuleIntAttribute(RecompileRule):
                 title=f"`{group.history.function}` is compiled again for every value of {name}"
                 if group.most > 1
                 else f"`{group.history.function}` was compiled for two values of {name}",
-                message=f"{text}{_two(group)}.",
+                message=f"{text}{_two(group)}." + (_WHOLE if held == WHOLE else ""),
                 severity=_severity(group),
                 harmless=_harmless(group),
-                held=_held(group, trees),
+                held=held,
             )
 
 
@@ -171,6 +179,10 @@ def _severity(group: Group) -> Severity:
     if group.most >= CERTAIN or group.is_crowded:
         return Severity.WARNING
     return Severity.INFO
+
+
+_WHOLE = " A line of the function needs the number itself, as `range` and the size of a pool do: a "
+_WHOLE += "symbol or a tensor is no help there."
 
 
 def _two(group: Group) -> str:
@@ -191,6 +203,8 @@ def _harmless(group: Group) -> str | None:
     return "it was once: two values need two entries, and a number that became a symbol no more"
 
 
-def _held(group: Group, trees: Table[GuardTree]) -> str:
+def _held(group: Group, trees: Table[GuardTree], graphs: Table[FxGraph]) -> str:
     name = str(getattr(group.first.check, "source", ""))
+    if whole_in(lines_with(graphs, name), name):
+        return WHOLE
     return BRANCH if branched(name, [step for _, step in group.steps], trees) else ""

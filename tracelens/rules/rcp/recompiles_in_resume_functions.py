@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tracelens.dynamo import user_code
 from tracelens.dynamo.recompile_history import History, histories
 from tracelens.evidence import Table
+from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
@@ -76,14 +77,22 @@ class RecompilesInResumeFunctions(Rule):
             "breaks-first",
             lambda data: (
                 f"Begin with the graph break in front of {user_code.short(data.file, data.line)}: "
-                "a finding of its own says what its user can do, where the log holds the breaks. "
-                "This one goes with it."
+                "this one goes with it."
             ),
             when="the break is in an installed package",
             applies=lambda data: data.is_of_library,
-            env='TORCH_LOGS="graph_breaks,recompiles,guards"',
             basis="untestable",
             proof="it says where to begin; the rule about that break says what to do",
+            says=True,
+        ),
+        Remedy(
+            "see-breaks",
+            "See where the graph breaks, and what helps there.",
+            when="the break is in an installed package, and the log holds no graph breaks",
+            applies=lambda data: data.is_of_library,
+            env='TORCH_LOGS="graph_breaks,recompiles,guards"',
+            basis="untestable",
+            proof="it records more",
         ),
     )
 
@@ -93,7 +102,13 @@ class RecompilesInResumeFunctions(Rule):
         if isinstance(data, RecompileData):
             yield from told_by(data)
 
-    def check(self, recompiles: Table[Recompile], *, trees: Table[GuardTree]) -> Iterator[Finding]:
+    def check(
+        self,
+        recompiles: Table[Recompile],
+        *,
+        trees: Table[GuardTree],
+        breaks: Table[GraphBreak],
+    ) -> Iterator[Finding]:
         """Yield one finding for all of them."""
         found = histories(recompiles)
         resumed = [history for history in found if history.function.startswith(RESUMED)]
@@ -124,7 +139,7 @@ class RecompilesInResumeFunctions(Rule):
             count=len(steps),
             where=user_code.where(fullest.code(fullest.steps[0], trees)),
             evidence=[history.steps[0].quote() for history in resumed[:MAX_QUOTED]],
-            advice=self.advise(data),
+            advice=[one for one in self.advise(data) if one.id != "see-breaks" or not len(breaks)],
             data=data,
             harmless="one change recompiles each part once" if one else None,
         )

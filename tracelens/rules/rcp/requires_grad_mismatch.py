@@ -15,6 +15,7 @@ from tracelens.report.stories import Story
 from tracelens.rules.rcp._changes import Group, about
 from tracelens.rules.rcp._data import USUAL_LIMIT, RecompileData
 from tracelens.rules.rcp._tensor_rule import TensorRule
+from tracelens.rules.rcp._written import is_written
 from tracelens.words import plural
 
 __all__ = ["RequiresGradMismatch"]
@@ -96,8 +97,10 @@ class RequiresGradMismatch(TensorRule):
         Remedy(
             "call-first",
             lambda data: (
-                "Call the model once before it is compiled, with a batch as it comes in training: "
-                f"that call leaves in `{data.source}` what later calls find there."
+                f"Where nothing sets `{data.source}` back between the calls, call the model once "
+                "before it is compiled, with a batch as it comes in training: that call leaves "
+                "there what later calls find. Where each sequence begins anew, begin with zeros "
+                "that require a gradient: `torch.zeros(..., requires_grad=True)`."
             ),
             when="a tensor that a module keeps, without a gradient in the first call",
             applies=_is_state,
@@ -133,10 +136,19 @@ class RequiresGradMismatch(TensorRule):
         ),
         Remedy(
             "same-flag",
-            "Give the tensor one flag before the compiled function: `requires_grad_()` where "
-            "any call needs the gradient.",
-            when="an argument of the function, and no parameters beside it",
-            applies=lambda data: data.is_variable and not getattr(data, "is_mixed", False),
+            "Where it is only data, pass one that requires a gradient as well: one compilation "
+            "less. What comes out then needs `.detach()` before `.numpy()`, and a backward pass "
+            "computes one gradient more.",
+            when="an argument of the function that the line does not write into, and no parameters "
+            "beside it",
+            applies=lambda data: (
+                data.is_variable and not (getattr(data, "is_mixed", False) or is_written(data))
+            ),
+            code=lambda data: (
+                None
+                if data.is_of_library
+                else f"{data.source} = {data.source}.detach().requires_grad_()"
+            ),
             basis="tested",
             proof="tests/advice/RCP012/same-flag.py",
         ),
@@ -213,13 +225,19 @@ class RequiresGradMismatch(TensorRule):
             + (" The module keeps the tensor from call to call." if kept else "")
         )
 
-    def completed(self, finding: Finding, group: Group) -> Finding:
+    def completed(self, finding: Finding, group: Group, trees: Table[GuardTree]) -> Finding:
         """Add which frame it is: something is compiled around all but the first."""
+        del trees
         frame = group.history.frame
         number = int(frame) if frame.isdecimal() else None
         data = self.Data(**finding.data, frame=number, is_mixed=_is_mixed(group))
-        advice = self.advise(data)
-        return finding.model_copy(update={"data": data.model_dump(mode="json"), "advice": advice})
+        update = {"data": data.model_dump(mode="json"), "advice": self.advise(data)}
+        if is_written(data):
+            update["message"] = finding.message + _WRITTEN
+        return finding.model_copy(update=update)
+
+
+_WRITTEN = " The line writes into it, which a tensor that requires a gradient refuses."
 
 
 def _is_mixed(group: Group) -> bool:

@@ -34,12 +34,14 @@ from tracelens.rules.rcp._relation import (
     is_another,
     is_float,
     is_layout,
+    is_made_inside,
     is_multiple,
     is_number,
     is_one_of_many,
     is_range,
     needs_number,
     needs_one,
+    outside,
     takes_number,
     to_multiples,
     value_of,
@@ -129,9 +131,12 @@ class ShapeRelationGuard(RecompileRule):
         ),
         Remedy(
             "branch-outside",
-            "Take the branch before the compiled function is called: one function per side.",
-            when="a line of your own branches on the size",
-            applies=lambda data: branches(data.code) and not data.is_of_library,
+            outside,
+            when="a line of your own branches on the size, which no tensor that the function makes "
+            "itself has",
+            applies=lambda data: (
+                branches(data.code) and not (data.is_of_library or is_made_inside(data))
+            ),
             basis="tested",
             proof="tests/advice/RCP023/branch-outside.py",
         ),
@@ -166,7 +171,11 @@ class ShapeRelationGuard(RecompileRule):
             "Warm up with the smallest and the largest size that occur, and some between them: "
             "each side of a condition is compiled once, and not in a later call.",
             when="several conditions of another kind at one line, or a range with two ends",
-            applies=lambda data: is_one_of_many(data) and is_another(data) and not needs_one(data),
+            applies=lambda data: (
+                is_one_of_many(data)
+                and is_another(data)
+                and not (needs_one(data) or is_made_inside(data))
+            ),
             basis="untestable",
             proof="the entries stay; they are compiled before they are needed",
         ),
@@ -351,7 +360,12 @@ def _bounded(data: RelationData) -> str:
 def _looked_at(data: RelationData) -> str:
     """Say why no change is named: what is compiled in a warm-up instead are the same entries."""
     text = " Nothing is known that spares this entry: the condition is on no remainder and no "
-    text += "stride, and the line is no branch of the program's own."
+    text += "stride, and "
+    text += (
+        "the line branches on the size of a tensor that the function makes itself."
+        if is_made_inside(data)
+        else "the line is no branch of the program's own."
+    )
     if data.is_learned:
         text += " The first size stays a constant, in an entry beside those of the two sides."
     return text

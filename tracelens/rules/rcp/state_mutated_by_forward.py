@@ -20,8 +20,18 @@ from tracelens.rules.rcp._tell import listed, tell
 __all__ = ["StateMutatedByForward"]
 
 
+def _is_gradient(data: RecompileData) -> bool:
+    """Whether it is the gradient of a tensor: a backward pass leaves it, and no call alone."""
+    return data.source.endswith(".grad")
+
+
 def _fills(data: RecompileData) -> bool:
     return any(guard.kind == "keys" for guard in data.guards)
+
+
+def _is_flag(data: RecompileData) -> bool:
+    """Whether it was ``False``: what the first call does for it must be done all the same."""
+    return data.values[:1] == ("False",)
 
 
 class StateMutatedByForward(RecompileRule):
@@ -74,19 +84,37 @@ class StateMutatedByForward(RecompileRule):
         Remedy(
             "first-call",
             lambda data: (
-                "Call the model once before it is compiled"
+                f"Where nothing sets `{data.source}` back later, as a `reset()` would, call the "
+                "model once before it is compiled"
                 + (", with an input of each size that will come" if _fills(data) else "")
-                + ": that call sets the state up."
+                + ": that call sets the state up. Where it also changes running statistics or "
+                "counts, let it be the first step itself."
             ),
+            when="no gradient",
+            applies=lambda data: not _is_gradient(data),
             basis="tested",
             proof="tests/advice/RCP031/first-call.py",
             knob=Knob("called once before it is compiled", call={"eager_first": True}),
         ),
         Remedy(
+            "first-step",
+            "Do one whole training step, with its backward pass, before the function is compiled: "
+            "gradients are then there, as later steps find them.",
+            when="the gradient of a parameter, `None` before the first backward pass",
+            applies=_is_gradient,
+            basis="tested",
+            proof="tests/advice/RCP031/first-step.py",
+        ),
+        Remedy(
             "in-init",
-            lambda data: f"Or set `{data.source}` up in `__init__`.",
-            when="code of your own",
-            applies=lambda data: not (data.is_of_library or data.package),
+            lambda data: (
+                f"Or, where it does not depend on the input, set `{data.source}` up in `__init__`; "
+                "where it is reset, then to a tensor and not to None."
+            ),
+            when="code of your own, and it was not False, as a flag is",
+            applies=lambda data: (
+                not (data.is_of_library or data.package or _is_gradient(data) or _is_flag(data))
+            ),
             basis="tested",
             proof="tests/advice/RCP031/in-init.py",
         ),

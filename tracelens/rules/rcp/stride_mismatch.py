@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from tracelens.dynamo.entry_guards import entry_of, takes_any_stride
+from tracelens.dynamo.entry_guards import entry_of, takes_any_stride, tensor_of
 from tracelens.dynamo.recompile_history import Step
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import TensorMismatch
 from tracelens.remedies import Remedy
+from tracelens.report import Finding
 from tracelens.rules.rcp._changes import Group
+from tracelens.rules.rcp._data import RecompileData
 from tracelens.rules.rcp._tensor_rule import TensorRule
+from tracelens.rules.rcp._written import is_written
 
 __all__ = ["StrideMismatch"]
+
+
+class LayoutData(RecompileData):
+    """A tensor in several layouts."""
+
+    #: Whether the entry is for a tensor that requires a gradient: a copy of it has no ``.grad``.
+    has_gradient: bool = False
+
+
+def _has_gradient(data: RecompileData) -> bool:
+    return isinstance(data, LayoutData) and data.has_gradient
 
 
 class StrideMismatch(TensorRule):
@@ -57,13 +71,18 @@ class StrideMismatch(TensorRule):
         leaves_open="the log does not tell the strides",
     )
 
+    Data = LayoutData
     remedies = (
         Remedy(
             "contiguous",
-            "Give the tensor one layout before the call; `.contiguous()` is not enough where "
-            "a size is 1.",
-            when="an argument of a function of the program's",
-            applies=lambda data: data.is_variable and not data.is_of_library,
+            "Give the tensor one layout before the call, unless the function writes into it, which "
+            "would then change the copy; `.contiguous()` is not enough where a size is 1.",
+            when="an argument of a function of the program's, which the line does not write into, "
+            "and which requires no gradient",
+            applies=lambda data: (
+                data.is_variable
+                and not (data.is_of_library or _has_gradient(data) or is_written(data))
+            ),
             code=lambda data: (
                 f"{data.source} = {data.source}.clone(memory_format=torch.contiguous_format)"
             ),
@@ -72,9 +91,20 @@ class StrideMismatch(TensorRule):
         ),
         Remedy(
             "one-layout",
-            "Make the tensor in one memory layout where it is made.",
-            when="part of an object, or an argument of a library's function",
-            applies=lambda data: not data.is_variable or data.is_of_library,
+            lambda data: (
+                "Make the tensor in one memory layout where it is made"
+                + (
+                    "; if its `.grad` is read, before it is made to require a gradient."
+                    if _has_gradient(data)
+                    else "."
+                )
+            ),
+            when="part of an object, an argument of a library's function, or one that requires a "
+            "gradient",
+            applies=lambda data: (
+                (not data.is_variable or data.is_of_library or _has_gradient(data))
+                and not is_written(data)
+            ),
             basis="tested",
             proof="tests/advice/RCP015/one-layout.py",
         ),
@@ -89,11 +119,23 @@ class StrideMismatch(TensorRule):
             f"{check.actual}: {group.times}, one per layout."
         )
 
+    def completed(self, finding: Finding, group: Group, trees: Table[GuardTree]) -> Finding:
+        """Add whether it requires a gradient, and say where a copy of it would not do."""
+        guard = tensor_of(entry_of(group.first.place, trees), str(finding.data["source"]))
+        data = self.Data(**finding.data, has_gradient="requires_grad=True" in guard)
+        update = {"data": data.model_dump(mode="json"), "advice": self.advise(data)}
+        if is_written(data):
+            update["message"] = finding.message + _WRITTEN
+        return finding.model_copy(update=update)
+
     def harmless(self, group: Group, trees: Table[GuardTree]) -> str | None:
         """Say that the new entry takes further strides, where its guards do."""
         if all(_is_free(step, trees) for _, step in group.steps):
             return "further strides fit the entry with the symbol"
         return super().harmless(group, trees)
+
+
+_WRITTEN = " The line writes into it, so that a copy would not do, and no change is named."
 
 
 def _is_free(step: Step, trees: Table[GuardTree]) -> bool:

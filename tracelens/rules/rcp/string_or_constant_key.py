@@ -14,6 +14,7 @@ from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile, ValueCheck
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._branched import branches
 from tracelens.rules.rcp._changes import Group, groups
 from tracelens.rules.rcp._data import USUAL_LIMIT, RecompileData, RecompileRule
 from tracelens.rules.rcp._state import is_made_by_the_first_call, is_set_in_the_config
@@ -33,12 +34,14 @@ def _is_chosen(data: RecompileData) -> bool:
 
 
 def _selects(data: RecompileData) -> bool:
-    """Whether it selects what is called: ``self.adapters[name](x)``, which no tensor can be."""
+    """Whether it selects what is called: ``self.adapters[name](x)``, ``getattr(F, name)(x)``."""
     return _is_selected(data.source, data.code)
 
 
 def _is_selected(source: str, code: str) -> bool:
-    return bool(source) and re.search(rf"\w\[{re.escape(source)}\]\(", code) is not None
+    name = re.escape(source)
+    called = rf"\w\[{name}\]\(|\bgetattr\([^()]{{1,200}}, ?{name}\)\("
+    return bool(source) and re.search(called, code) is not None
 
 
 def _is_attribute(data: RecompileData) -> bool:
@@ -179,8 +182,11 @@ class StringOrConstantKey(RecompileRule):
                 "keep them in attributes of the module, and use these in `forward`: tensors of one "
                 "size and dtype need one entry, whatever was chosen."
             ),
-            when="a name that an attribute of a module of the program's holds",
-            applies=lambda data: _is_chosen(data) and _is_attribute(data),
+            when="a name that an attribute of a module of the program's holds, at a line that is "
+            "no branch",
+            applies=lambda data: (
+                _is_chosen(data) and _is_attribute(data) and not branches(data.code.strip())
+            ),
             basis="tested",
             proof="tests/advice/RCP006/keep-chosen.py",
         ),
@@ -208,8 +214,8 @@ class StringOrConstantKey(RecompileRule):
         Remedy(
             "one-per-value",
             "Or, where the values are few and known, write one function per value, each with a "
-            "`def` of its own: it has entries of its own then. To compile the same function, or a "
-            "closure, once more shares them.",
+            "`def` of its own and without the branch: it has entries of its own then. To compile "
+            "the same function, or a closure, once more shares them.",
             when="strings and flags that a function of the program's gets, other than strings of "
             "which each call may have its own",
             applies=lambda data: _is_chosen(data) and not _may_be_an_id(data),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import msgspec
@@ -14,6 +15,7 @@ from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
 from tracelens.frames.compile_seconds import CompileSeconds
+from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
@@ -35,6 +37,23 @@ MAX_NAMED = 4
 NEXT = "token"
 #: It is the length of a cache of keys and values, which a library makes and lets grow.
 CACHE = "cache"
+
+
+#: What must know whether a size is 1, or is not traced: tried with an unbacked size, in 2.13.
+_KNOWS = re.compile(
+    r"(?:batch_norm|instance_norm|logsumexp|_transformer_encoder_layer_fwd|\blstm|\bgru|rnn_\w+)\("
+)
+
+
+class SizeData(RecompileData):
+    """A size of 0 or 1."""
+
+    #: Whether a traced graph has an operation that an unbacked size breaks the graph at.
+    must_know: bool = False
+
+
+def _must_know(data: RecompileData) -> bool:
+    return isinstance(data, SizeData) and data.must_know
 
 
 def _dimension(data: RecompileData) -> str:
@@ -89,6 +108,7 @@ class ZeroOneSpecialisation(RecompileRule):
     code = "RCP016"
     name = "zero-one-specialisation"
     severity = Severity.INFO
+    Data = SizeData
     experiment = Experiment(
         UNCHANGED,
         micro="recompile:ones",
@@ -102,7 +122,8 @@ class ZeroOneSpecialisation(RecompileRule):
             "pad",
             lambda data: (
                 "Do not call with a size of 0 or 1 there: leave out an empty batch, and pad one of "
-                "1 to two rows; or, in training, drop it where it is last (`drop_last=True`)."
+                "1 to two rows, the second of which is cut off the results; or, in training, drop "
+                "it where it is last (`drop_last=True`)."
                 if data.dimension == 0
                 else "Pad: do not call with a batch or a length of 0 or 1."
             ),
@@ -115,12 +136,16 @@ class ZeroOneSpecialisation(RecompileRule):
             "unbacked",
             lambda data: (
                 f"Or let {_dimension(data)} be unbacked: one entry then serves 0 and 1 too. Where "
-                "an operation must know whether it is 1, as a normalization must, the graph breaks "
-                "there."
+                "an operation must know whether it is 1, the graph breaks there, and "
+                "fullgraph=True raises. Mark every argument of that size: one alone gains nothing."
             ),
-            when="an argument of the function, and no token after its prompt",
+            when="an argument of the function, no token after its prompt, and no operation of its "
+            "graphs is known to need the size",
             applies=lambda data: (
-                data.is_variable and data.dimension is not None and data.held not in {NEXT, CACHE}
+                data.is_variable
+                and data.dimension is not None
+                and data.held not in {NEXT, CACHE}
+                and not _must_know(data)
             ),
             code=lambda data: (
                 None
@@ -159,10 +184,12 @@ class ZeroOneSpecialisation(RecompileRule):
         trees: Table[GuardTree],
         limits: Table[RecompileLimit],
         seconds: Table[CompileSeconds],
+        graphs: Table[FxGraph],
     ) -> Iterator[Finding]:
         """Yield one finding per function that the size reached first, whatever the dimension."""
         weight = Weight.of(recompiles, frames, seconds)
         batch = Batch.of(recompiles, frames, weight)
+        knows = any(row.record.traced and _KNOWS.search(row.record.body) for row in graphs)
         of_functions = groups(self.code, recompiles, limits, by_function=True)
         for group, token in (part for one in of_functions for part in _parts(one, trees)):
             function, several = group.history.function, is_more_than_once(group) and not token
@@ -178,7 +205,7 @@ class ZeroOneSpecialisation(RecompileRule):
             cache = all(is_of_token_cache(subject_of(step.check)[0]) for _, step in group.steps)
             named = ", ".join(f"dimension {axis} of `{name}`" for name, axis in subjects)
             named += _GROWS if cache else ""
-            yield tell(
+            finding = tell(
                 self,
                 group,
                 frames,
@@ -193,6 +220,9 @@ class ZeroOneSpecialisation(RecompileRule):
                 harmless=None if several or loud else _HARMLESS[token],
                 held=NEXT if token else CACHE if cache else BATCH if told else "",
             )
+            data = self.Data(**finding.data, must_know=knows)
+            update = {"data": data.model_dump(mode="json"), "advice": self.advise(data)}
+            yield finding.model_copy(update=update)
 
     def follows(self, finding: Finding) -> Iterator[Story]:
         """Belong to the other batch sizes, where most of the compile time went to those."""
