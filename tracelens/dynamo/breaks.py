@@ -74,6 +74,10 @@ class BreakSite(msgspec.Struct):
     held_by_numpy: str = ""
     #: Whether the line reads a float that the module holds as a tensor.
     reads_float: bool = False
+    #: By the guards: gradients are off; Python decides by the number read, or needs it itself.
+    inference: bool | None = None
+    decides: bool = False
+    needs_number: bool = False
     #: The argument of the compiled function that gets its ``requires_grad`` in the line.
     flagged: str = ""
     #: Whether other code of the run fails with a symbol for a number that is read.
@@ -138,11 +142,7 @@ class BreakSite(msgspec.Struct):
 
     @property
     def elsewhere(self) -> bool:
-        """Whether more functions break there than are on the ways that the records print.
-
-        Torch prints the way to a line once. What is called on it is compiled by itself behind the
-        break, each function under a number of its own, and breaks there again.
-        """
+        """Whether more functions break there than are on the ways that are printed: once each."""
         numbers = {place.frame.partition("/")[0] for place, _ in self.events if place.frame}
         printed = {
             (frame.file, frame.function)

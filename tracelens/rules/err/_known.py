@@ -277,6 +277,17 @@ KNOWN = (
         proof="https://docs.pytorch.org/docs/stable/notes/autograd.html#in-place-correctness-checks",
     ),
     Remedy(
+        "trace-twice",
+        "The graph broke at `torch.autograd.grad`, and what stands before it was compiled by "
+        "itself. Let Dynamo trace the call: one graph then holds all of it.",
+        setting="torch._dynamo.config.trace_autograd_ops = True",
+        since="2.11",
+        applies=lambda d: d.cause == "double-backward" and "grad-broke" in d.facts,
+        when="double backward, and `torch.autograd.grad` broke a graph",
+        basis="tested",
+        proof="tests/advice/ERR000/trace-twice.py",
+    ),
+    Remedy(
         "twice-eager",
         lambda d: (
             f"`{d.function}` differentiates within what is compiled: leave it out, with the "

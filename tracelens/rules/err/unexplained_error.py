@@ -39,6 +39,7 @@ from tracelens.words import first_line
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs import compile_errors
+    from tracelens.logs.graph_breaks import GraphBreak
     from tracelens.logs.recompile_limits import RecompileLimit
     from tracelens.logs.shared_libraries import RuntimeClash
     from tracelens.logs.warnings import TorchWarning
@@ -49,6 +50,8 @@ __all__ = ["UnexplainedError"]
 _OWN_READERS = frozenset({"constraint", "data-dependent", "no-openmp", "output-overwritten"})
 #: What autograd says of an eager graph, and of a compiled one that is differentiated again.
 _UNUSED = "appears to not have been used in the graph"
+#: Torch's words where a graph breaks at it.
+_GRAD = "torch.autograd.grad"
 #: What a class of tensors does instead of an operator.
 OVERRIDES = frozenset({"__torch_function__", "__torch_dispatch__"})
 #: Topics of exceptions from which rules of other families explain a cause.
@@ -91,7 +94,8 @@ _EAGER = Remedy(
 _GENERAL = (
     Remedy(
         "bisect",
-        "If it is gone then, find the stage: the first of these backends that fails is it.",
+        "If it is gone then, find the stage: the first of these backends that fails is it. One "
+        "that runs, also a later one, is a way to go on meanwhile.",
         code=stages_in_turn,
         applies=lambda d: not d.facts.get("own") and (d.cause not in TITLES or d.cause == "crash"),
         proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
@@ -204,6 +208,7 @@ class UnexplainedError(FailureRule):
         clashes: Table[RuntimeClash],
         said: Table[TorchWarning],
         run: Table[RunFacts],
+        breaks: Table[GraphBreak],
     ) -> Iterator[Finding]:
         """Yield one finding per failure; what a rule of another family explains is left to it."""
         topics = {row.record.topic for row in errors}
@@ -221,6 +226,8 @@ class UnexplainedError(FailureRule):
         rows = failures.where(lambda one: one.cause not in told)
         if compiled is not None:
             rows = Table(map(_of_either if compiled else _before_compiling, rows))
+        if any(_GRAD in row.record.text for row in breaks):
+            rows = Table(map(_with_broken_grad, rows))
         yield from super().check(rows)
 
     def causes(self, finding: Finding) -> Iterable[stories.Story]:
@@ -269,6 +276,12 @@ def _before_compiling(row: Seen[Failure]) -> Seen[Failure]:
     """Note on a failure that the logs of compiling were on and that there are none."""
     known = row.record.model_copy(update={"facts": (*row.record.facts, ("compiled", "no"))})
     return Seen(known, row.count, row.places, row.text)
+
+
+def _with_broken_grad(row: Seen[Failure]) -> Seen[Failure]:
+    """Note on a failure that `torch.autograd.grad` broke a graph."""
+    facts = (*row.record.facts, ("grad-broke", "yes"))
+    return Seen(row.record.model_copy(update={"facts": facts}), row.count, row.places, row.text)
 
 
 def _of_either(row: Seen[Failure]) -> Seen[Failure]:

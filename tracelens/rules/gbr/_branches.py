@@ -18,6 +18,8 @@ __all__ = [
     "is_check",
     "leaves_early",
     "may_check",
+    "may_divide",
+    "selected",
 ]
 
 #: What only a check of values calls.
@@ -102,6 +104,40 @@ def condition(data: BreakData) -> str | None:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return _of_tensors(ast.UnaryOp(ast.Invert(), test.operand))
     return _of_tensors(test)
+
+
+def selected(data: BreakData) -> str:
+    """Return how to select, with what a side may divide by where the condition asks for 0."""
+    chosen = f"torch.where({condition(data)}, if_true, if_false)"
+    safe = _safe(data)
+    return f"safe = {safe}  # in place of what may be 0\n{chosen}" if safe else chosen
+
+
+def may_divide(data: BreakData) -> bool:
+    """Whether the branch may keep a side from dividing by 0, and gradients may be computed.
+
+    The gradient of the side that is not taken is 0 times infinity there: NaN.
+    """
+    test = _tested(data)
+    inner = test.operand if isinstance(test, ast.UnaryOp) else test
+    called = inner.func if isinstance(inner, ast.Call) else None
+    asks = isinstance(called, ast.Attribute) and called.attr == "any"
+    return bool(_safe(data)) or (asks and not data.inference)
+
+
+def _safe(data: BreakData) -> str:
+    """Return what never is 0, of a condition that compares something with about 0; else nothing."""
+    test = _tested(data)
+    if data.inference or not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return ""
+    bound, asked = test.comparators[0], ast.unparse(test.left)
+    if not isinstance(bound, ast.Constant) or not isinstance(bound.value, int | float):
+        return ""
+    if not 0 <= bound.value < 1 or isinstance(test.left, ast.Constant):
+        return ""
+    if isinstance(test.ops[0], ast.Eq | ast.Lt | ast.LtE):
+        return f"torch.where({ast.unparse(test)}, 1, {asked})"
+    return f"torch.where({ast.unparse(test)}, {asked}, 1)"
 
 
 def asserted(data: BreakData) -> str | None:

@@ -73,6 +73,10 @@ class BreakData(FindingData):
     held_by_numpy: str = ""
     #: The line reads a float that the module holds as a tensor: it counts nothing.
     reads_float: bool = False
+    #: Whether all that is compiled demands that gradients are off; None where no guard says.
+    inference: bool | None = None
+    #: Python needs the number that is read, as for a range: each value is an entry.
+    needs_number: bool = False
     #: The step of an optimizer leads there.
     in_optimizer: bool = False
     #: Whether a module is called on the way there; true where the way is not known.
@@ -97,7 +101,7 @@ class BreakData(FindingData):
     entered: Code | None = None
     #: The program's own line on the way that only reports something.
     reporting: Code | None = None
-    #: Whether Python decides by what the line assigns, in a later line that the record prints.
+    #: Whether Python decides by what the line assigns, in a later line that the log shows.
     decides: bool = False
 
     @property
@@ -137,6 +141,8 @@ def break_data(site: BreakSite, name: str = "") -> BreakData:
         classes=site.classes,
         held_by_numpy=site.held_by_numpy,
         reads_float=site.reads_float,
+        inference=site.inference,
+        needs_number=site.needs_number,
         in_optimizer=site.in_optimizer,
         in_module=site.in_module,
         direct=site.direct,
@@ -149,7 +155,7 @@ def break_data(site: BreakSite, name: str = "") -> BreakData:
         leaves=site.leaves,
         entered=_code(site.entered),
         reporting=_code(site.reporting),
-        decides=branches_on(site),
+        decides=site.decides or branches_on(site),
     )
 
 

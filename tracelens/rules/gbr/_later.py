@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 
 from tracelens.dynamo.breaks import BreakSite
+from tracelens.dynamo.needed_numbers import DECIDES
 
 __all__ = ["branches_on"]
 
 #: The names on the left of an assignment.
 _NAMES = re.compile(r"([A-Za-z_]\w{0,60}(?:, ?[A-Za-z_]\w{0,60}){0,8}) ?= ?[^=]")
-#: What has Python decide: its own statements, and the functions that compare.
-_DECIDES = re.compile(r"\b(?:if|elif|while|assert|min|max|range|int|float|bool|math)\b")
 
 
 def branches_on(site: BreakSite) -> bool:
@@ -39,6 +38,6 @@ def _decides(text: str, code: str, names: re.Pattern[str]) -> bool:
     for line in lines[own + 1 :]:
         if line.startswith("File "):
             break
-        if _DECIDES.search(line) and names.search(line):
+        if DECIDES.search(line) and names.search(line):
             return True
     return False

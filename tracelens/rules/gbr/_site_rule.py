@@ -9,7 +9,7 @@ from tracelens.dynamo import user_code
 from tracelens.dynamo.beside import look_beside
 from tracelens.dynamo.breaks import BreakSite, effect, once, sites
 from tracelens.dynamo.guard_facts import one_module
-from tracelens.dynamo.numpy_numbers import look_for_floats, look_for_numbers
+from tracelens.dynamo.needed_numbers import look_at_values
 from tracelens.dynamo.reporting import is_statement
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
@@ -295,8 +295,7 @@ class SiteRule(Rule):
     ) -> Iterator[Finding]:
         """Yield one finding for each line that the rule is about."""
         look_beside(found, breaks, trees)
-        look_for_numbers(found, trees)
-        look_for_floats(found, trees)
+        look_at_values(found, trees)
         alone, codes = one_module(trees), frames.derived(codes_of)
         for site in found:
             if self.wanted(site):

@@ -185,6 +185,7 @@ VALUES = (
         since="2.3",
         basis="tested",
         proof="tests/advice/GBR006/jagged.py",
+        edits=True,
     ),
     Remedy(
         "flatten",

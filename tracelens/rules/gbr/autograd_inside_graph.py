@@ -27,6 +27,11 @@ __all__ = ["AutogradInsideGraph"]
 #: The calls, as they are named.
 BACKWARD = "backward()"
 GRAD = "torch.autograd.grad()"
+#: What is said where the only advice does not hold.
+_ELSEWHERE = (
+    " The graph breaks elsewhere in the function, too: mend that first. One graph must hold what "
+    "is differentiated and the call, which `torch._dynamo.config.trace_autograd_ops` then traces."
+)
 #: Optimizers of torch, as comments of guards name their files.
 _OF_TORCH = re.compile(r"(?:^|/)optim/\w+\.py$")
 
@@ -89,7 +94,8 @@ class AutogradInsideGraph(SiteRule):
             "Or let Dynamo trace it, and return `loss.detach()`: no tensor that a backward pass "
             "went through may leave the function.",
             # What a package's step returns, its user cannot change.
-            when="`backward()`, in code of your own, and no optimizer but torch's own is compiled",
+            when="`backward()`, in code of your own, the graph breaks nowhere else in the "
+            "function, and no optimizer but torch's own is compiled",
             applies=lambda data: data.name == BACKWARD and not data.package,
             setting="torch._dynamo.config.trace_autograd_ops = True",
             since="2.11",
@@ -101,7 +107,8 @@ class AutogradInsideGraph(SiteRule):
             "trace-grad",
             "Let Dynamo trace it: gradients that are returned are plain tensors of the graph.",
             # A library mostly calls requires_grad_() in the same function: tracing then raises.
-            when="`torch.autograd.grad()`, in code of your own",
+            when="`torch.autograd.grad()`, in code of your own; the graph breaks nowhere else in "
+            "the function, but where `requires_grad` is set",
             applies=lambda data: data.name == GRAD and not data.package,
             setting="torch._dynamo.config.trace_autograd_ops = True",
             since="2.11",
@@ -111,7 +118,8 @@ class AutogradInsideGraph(SiteRule):
         ),
         Remedy(
             "set-before",
-            "Call `requires_grad_()` before the tensor comes into the compiled function.",
+            "Call `requires_grad_()` before the tensor comes into the compiled function; make one "
+            "that the function makes itself before it, too.",
             when="`requires_grad_()`, in code of your own",
             applies=lambda data: data.name == "requires_grad_()" and editable(data),
             basis="tested",
@@ -145,9 +153,13 @@ class AutogradInsideGraph(SiteRule):
         """Yield one finding per line of the program."""
         is_foreign = trees.derived(_compiles_foreign_step)
         found = sites(breaks, self.families, setup=setup)
+        others = [site for site in sites(breaks, setup=setup) if not _sets_grad(site)]
         look_for_flags(found, recompiles)
         for finding in self.each(found, breaks, frames, trees):
-            yield _set_alone(_not_traced(finding) if is_foreign else finding)
+            left = _not_traced(finding) if is_foreign or _is_cut(finding, others) else finding
+            if finding.advice and not left.advice:
+                left = left.model_copy(update={"message": finding.message + _ELSEWHERE})
+            yield _set_alone(left)
 
     def told(self, site: BreakSite) -> BreakData:
         """Return the data, with the argument that gets the flag."""
@@ -194,8 +206,28 @@ def _compiles_foreign_step(trees: Table[GuardTree]) -> bool:
     )
 
 
+def _sets_grad(site: BreakSite) -> bool:
+    """Tell whether the break is at what Dynamo traces along with a gradient."""
+    return "requires_grad" in site.line.code and "autograd.grad" not in site.record.text
+
+
+def _is_cut(finding: Finding, others: Iterable[BreakSite]) -> bool:
+    """Tell whether the function breaks the graph elsewhere, too.
+
+    One graph must hold what is differentiated and the call; the step of an optimizer that is in
+    the same function breaks it.
+    """
+    at = finding.where
+    return at is not None and any(
+        (one.file, one.function) == (at.file, at.function)
+        for site in others
+        if (site.line.file, site.line.line) != (at.file, at.line)
+        for one in site.stack
+    )
+
+
 def _not_traced(finding: Finding) -> Finding:
-    advice = tuple(one for one in finding.advice if one.id != "trace-autograd")
+    advice = tuple(one for one in finding.advice if one.id not in {"trace-autograd", "trace-grad"})
     return finding.model_copy(update={"advice": advice})
 
 

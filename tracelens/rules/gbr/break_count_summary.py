@@ -18,7 +18,7 @@ from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story, graph_break, layers_apart
 from tracelens.rules import Rule
 from tracelens.rules.gbr._cold import cold_sites
-from tracelens.rules.gbr._site_rule import LIBRARY, Line, break_data
+from tracelens.rules.gbr._site_rule import LIBRARY, Code, Line, break_data
 from tracelens.rules.gbr._values import SCRIPTED, VALUES, is_value, old_call, reason_of, value_of
 from tracelens.rules.gbr._worst import WorstData, of_worst
 
@@ -61,6 +61,8 @@ class SummaryData(WorstData):
     terse: bool = False
     #: Another place has as many records as the first.
     tied: bool = False
+    #: The program's own line that leads to the only place, where that is in Python's library.
+    called: Code | None = None
     #: A module has a backward hook.
     has_hooks: bool = False
 
@@ -125,10 +127,21 @@ in user code at /home/ana/proj/model.py:39
             proof="it says where to begin; the rule about that place says what to do",
         ),
         Remedy(
+            "call-outside",
+            lambda data: (
+                f"{_shown_call(data)} leads there, into a module of Python's own: do that before "
+                "the compiled function is called, and pass in what it returns."
+            ),
+            when="there is one place in Python's own library, which a line of your own calls",
+            applies=lambda data: data.called is not None and not (data.has_hooks or is_value(data)),
+            basis="tested",
+            proof="tests/advice/GBR012/call-outside.py",
+        ),
+        Remedy(
             "read-record",
             lambda data: f"No rule is about this kind of break. Torch says: {' '.join(data.hints)}",
             when="there is one place, and torch's hints say what to do",
-            applies=lambda data: bool(data.hints) and not is_value(data),
+            applies=lambda data: bool(data.hints) and not (is_value(data) or data.called),
             basis="untestable",
             proof="the hints are torch's own",
             edits=True,
@@ -211,6 +224,7 @@ in user code at /home/ana/proj/model.py:39
             terse=bool(only and only.record.cause and not only.record.cause.told),
             value=value_of(only) if only else "",
             old_call=old_call(only) if only else "",
+            called=_called(only) if only else None,
             has_hooks=HOOKS in reason,
             tied=len(ranked) > 1 and records(ranked[0]) == records(ranked[1]),
             hints=_hints(only) if only and not package else (),
@@ -238,6 +252,23 @@ in user code at /home/ana/proj/model.py:39
             advice=self.advise(data),
             data=data,
         )
+
+
+def _called(site: BreakSite) -> Code | None:
+    """Return the program's own line that leads to one in Python's library; else nothing."""
+    own, inner = site.line, site.record.file
+    is_own = user_code.distance(own.file, own.function) == 0 and not user_code.package(own.file)
+    if not (is_own and user_code.is_standard(inner)) or own.function == "<module>":
+        return None
+    return Code(file=own.file, line=own.line, function=own.function, code=own.code)
+
+
+def _shown_call(data: SummaryData) -> str:
+    called = data.called
+    if called is None:
+        return ""
+    at = user_code.short(called.file, called.line)
+    return f"`{called.code.strip()}` ({at})" if called.code.strip() else at
 
 
 def _shown(data: SummaryData) -> str:

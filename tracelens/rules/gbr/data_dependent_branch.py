@@ -19,6 +19,8 @@ from tracelens.rules.gbr._branches import (
     is_check,
     leaves_early,
     may_check,
+    may_divide,
+    selected,
 )
 from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, own
 from tracelens.rules.gbr._values import value_of
@@ -30,6 +32,36 @@ def _between(data: BreakData) -> bool:
     """Whether the branch is best taken by Python, between calls of compiled functions."""
     loops = data.code.startswith("while ")
     return (data.leaves or loops or leaves_early(data)) and data.function.isidentifier()
+
+
+def _parts(data: BreakData) -> str:
+    """Say what to compile, in place of what goes round or leaves early."""
+    if data.code.startswith("while "):
+        return (
+            f"Compile what the loop does in each round, in a function of its own, instead of "
+            f"`{data.function}` itself: Python then decides between compiled calls. Where a round "
+            "is a few small operators, it is not faster than without compiling."
+        )
+    return (
+        f"Compile what `{data.function}` calls, instead of `{data.function}` itself: Python then "
+        "branches between compiled calls. Single layers are not faster compiled, each by itself: "
+        f"where it calls no more than those, leave `{data.function}` uncompiled."
+    )
+
+
+def _select(data: BreakData) -> str:
+    """Say how to select, and what it does to gradients."""
+    said = (
+        "If it computes, as `torch.clamp` does: compute both sides and select."
+        if is_check(data)
+        else "Compute both sides and select, where they are cheap."
+    )
+    if not may_divide(data):
+        return said
+    return (
+        f"{said} In a side that divides by what may be 0, or takes its root or logarithm, put "
+        "another number in its place first: the gradient of a side that is not taken is NaN there."
+    )
 
 
 class DataDependentBranch(SiteRule):
@@ -56,7 +88,7 @@ class DataDependentBranch(SiteRule):
     A check that raises: ``torch._assert_async`` with a message, in the graph, or the check in eager
     runs alone. A branch that ends a loop or the function early: compile what the function calls,
     and not the function. Else make it branchless, with ``torch.where``, ``torch.clamp`` or
-    ``torch.nan_to_num``; use ``torch.cond`` where the two sides differ in work.
+    ``torch.nan_to_num``; in inference use ``torch.cond`` where the two sides differ in work.
     For a check in a library, compile the part of the model that does not hold it.
 
     ## How a live run confirms it
@@ -128,10 +160,7 @@ class DataDependentBranch(SiteRule):
         ),
         Remedy(
             "compile-parts",
-            lambda data: (
-                f"Compile what `{data.function}` calls, instead of `{data.function}` itself: "
-                "Python then branches between compiled calls."
-            ),
+            _parts,
             when="a `while`, a branch in a loop, one that Dynamo cannot resume from, in the "
             "function that was given up, or that returns from a `forward`; code of your own",
             applies=lambda data: own(data) and _between(data),
@@ -140,23 +169,21 @@ class DataDependentBranch(SiteRule):
         ),
         Remedy(
             "select",
-            lambda data: (
-                "If it computes, as `torch.clamp` does: compute both sides and select."
-                if is_check(data)
-                else "Compute both sides and select, where they are cheap."
-            ),
+            _select,
             when="an `if` in code of your own that may compute",
             applies=computes,
-            code=lambda data: f"torch.where({condition(data)}, if_true, if_false)",
+            code=selected,
             basis="tested",
             proof="tests/advice/GBR002/select.py",
         ),
         Remedy(
             "cond",
             "Let the compiled code branch, where both sides are expensive: both are functions of "
-            "the same tensors, and return tensors of the same shape.",
-            when="an `if` in code of your own that is no check",
-            applies=lambda data: computes(data) and not is_check(data),
+            "the same tensors, change none of them, and return new tensors of the same shape and "
+            "layout.",
+            # In training the sides' gradients must agree in strides, too, or torch raises.
+            when="an `if` in code of your own that is no check, and gradients are off",
+            applies=lambda data: bool(data.inference and computes(data) and not is_check(data)),
             code=lambda data: f"torch.cond({condition(data)}, if_true, if_false, (x,))",
             since="2.3",
             basis="tested",

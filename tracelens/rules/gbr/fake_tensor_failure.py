@@ -65,7 +65,7 @@ class FakeTensorFailure(SiteRule):
             "register-fake",
             "Register a fake implementation of the operator: a tensor of the shape and type that "
             "it returns, without its values.",
-            when="the log names the operator",
+            when="the log names the operator, and it is none of torch's own",
             applies=lambda data: bool(_schema(data)),
             code=lambda data: (
                 f'@torch.library.register_fake("{_schema(data)}")\n'
@@ -88,9 +88,10 @@ class FakeTensorFailure(SiteRule):
         Remedy(
             "operator-outside",
             "Call the operator outside of the compiled function.",
-            when="the log does not name the operator",
+            when="the log does not name the operator, or it is torch's own",
             applies=lambda data: not _schema(data),
             proof="https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0087.html",
+            edits=True,
         ),
     )
 
@@ -108,5 +109,7 @@ class FakeTensorFailure(SiteRule):
 
 
 def _schema(data: BreakData) -> str:
-    """Return ``ana::smooth`` for ``ana.smooth.default``."""
+    """Return ``ana::smooth`` for ``ana.smooth.default``; nothing for an operator of torch's."""
+    if data.name.startswith(("aten.", "prim.", "prims.")):
+        return ""
     return data.name.rpartition(".")[0].replace(".", "::", 1)

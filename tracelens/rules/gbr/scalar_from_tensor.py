@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 from typing import ClassVar
@@ -19,6 +18,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules.gbr._indices import INDICES_IN_PYTHON, held_indices
 from tracelens.rules.gbr._kept import is_counted, outside, to_state
+from tracelens.rules.gbr._number_lines import hands_on, looks_up
 from tracelens.rules.gbr._parts import COMPILE_PARTS
 from tracelens.rules.gbr._site_rule import (
     COMPILE_INNER,
@@ -93,26 +93,21 @@ def _kept(data: BreakData) -> str | None:
         return None  # whatever is called wants a number; each length of a kept list is an entry
     if is_counted(code) and not data.reads_float:  # of which a place in a queue is made
         return None
-    return None if _hands_on(code) else code.replace(".item()", ".detach()")
+    return None if hands_on(code) else code.replace(".item()", ".detach()")
 
 
-def _hands_on(code: str) -> bool:
-    """Whether a call or an index gets the number: ``x[: n.item()]`` reads it all the same."""
-    try:
-        nodes = list(ast.walk(ast.parse(code.strip())))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    taken: list[ast.AST] = [node.slice for node in nodes if isinstance(node, ast.Subscript)]
-    for node in nodes:
-        if isinstance(node, ast.Call) and not _keeps(ast.unparse(node.func)):
-            taken += [*node.args, *(word.value for word in node.keywords)]
-    return any(".item()" in ast.unparse(node) for node in taken)
-
-
-def _keeps(function: str) -> bool:
-    """Whether it is a container's: a class, or what adds to a list."""
-    last = function.rpartition(".")[2]
-    return last[:1].isupper() or last in {"append", "dict", "list", "tuple"}
+def _outside(data: BreakData) -> str:
+    if data.needs_number:
+        return (
+            "Python needs the number itself further on, as for a `range`. Read it before the "
+            "compiled function is called, and pass it in; each value is an entry all the same."
+        )
+    if looks_up(data.code):
+        return (
+            "Look the number up before the compiled function is called, and pass it in as a "
+            "tensor without dimensions; functions of `math` are torch's then (`torch.sqrt`)."
+        )
+    return outside(data.code)
 
 
 def _is_count(data: BreakData) -> bool:
@@ -236,7 +231,7 @@ class ScalarFromTensor(SiteRule):
             lambda data: (
                 "Keep the number a tensor, and read it outside of the compiled function."
                 f"{_LISTED if 'append(' in data.code else ''} Where Python decides by it further "
-                "on (if, while, min), the graph breaks there instead."
+                "on (if, while, min, math), the graph breaks there instead."
             ),
             when="`.item()` in a line of your own that only computes with the number, and no later "
             "line that the log shows decides by it",
@@ -276,7 +271,7 @@ class ScalarFromTensor(SiteRule):
             "package converts it there, and it is in no autograd.Function",
             applies=lambda data: (
                 not (data.name or data.in_function)
-                and not _is_fake(data)
+                and not (_is_fake(data) or data.needs_number)
                 and not (data.code.startswith(CONTROL) or to_state(data.code))
                 and not takes_no_symbol(data.code, data.package)
             ),
@@ -289,7 +284,7 @@ class ScalarFromTensor(SiteRule):
         ),
         Remedy(
             "read-outside",
-            lambda data: outside(data.code),
+            _outside,
             when="a line of your own, or one that the log does not name",
             applies=lambda d: (
                 not ((d.name or d.package or d.in_function or _is_fake(d)) or held_indices(d))
@@ -312,7 +307,8 @@ class ScalarFromTensor(SiteRule):
             "Dynamo traces `numpy.random` as operators that make tensors, and Python needs a "
             "number here. Draw before the compiled function is called, and pass in a tensor: the "
             "numbers, or what is made of them, such as a mask. Where Python branches on one, "
-            "select with `torch.where`.",
+            "select with `torch.where`; where it needs a number itself, as for a shift or a range, "
+            "pass that in as a number.",
             when="a number of NumPy's generator, drawn in a line of your own",
             applies=lambda data: _draws(data) and own(data),
             basis="tested",

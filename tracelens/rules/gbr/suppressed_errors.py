@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -69,9 +70,20 @@ def _is_number(data: SuppressedData) -> bool:
     return _NUMBER in data.error and data.operator is not None and own
 
 
+#: An entry by a name, ``self.sigmas[t]``: a tensor without dimensions is read as a number there.
+_ENTRY = re.compile(r"(?<![\w.])((?:\w{1,60}\.){0,4}\w{1,60})\[([A-Za-z_]\w{0,60})\]")
+
+
 def _numbers(data: SuppressedData) -> str:
     called = data.operator
     at = user_code.short(called.file, called.line) if called else ""
+    entry = _ENTRY.search(called.code) if called else None
+    if entry is not None:
+        return (
+            f"At {at} `{entry[2]}` is a tensor without dimensions, which is read as a number: give "
+            f"it one, `{entry[1]}[{entry[2]}.view(1)]`, a tensor of one element, and compute with "
+            "that."
+        )
     return (
         f"An argument of the operator at {at} is a tensor where it takes a number, such as a "
         "stride: give it a Python number, made by `int()` once, where the module is built."

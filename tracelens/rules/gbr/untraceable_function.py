@@ -21,6 +21,7 @@ from tracelens.rules.gbr._site_rule import (
     named,
     own,
 )
+from tracelens.rules.gbr._stories import CLOCKS
 from tracelens.rules.gbr._values import PLAIN_MODULE
 from tracelens.rules.gbr._variable import calls_variable, detached
 
@@ -99,6 +100,22 @@ def _decorator(data: BreakData) -> str | None:
     if not _is_defined(data):
         return None
     return f'@torch.library.custom_op("mine::{data.function}", mutates_args=())'
+
+
+def _outside(data: BreakData) -> str:
+    """Say where to do it instead: around the call of the compiled function."""
+    if data.entered:
+        return (
+            f"Enter `{_manager(data)}` around the call of the compiled function, and not in it "
+            f"(at {user_code.short(data.entered.file, data.entered.line)}). Do the "
+            "same with its other `with` statements there: Dynamo tells of the first alone."
+        )
+    if data.name in CLOCKS:
+        return (
+            f"Call {_shown(data)} before and after the compiled function, and not within it: what "
+            "a graph fuses has no times of its parts. A profiler shows its kernels."
+        )
+    return f"Call {_shown(data)} before or after the compiled function."
 
 
 class UntraceableFunction(SiteRule):
@@ -233,13 +250,7 @@ class UntraceableFunction(SiteRule):
         ),
         Remedy(
             "call-outside",
-            lambda data: (
-                f"Enter `{_manager(data)}` around the call of the compiled function, and not in it "
-                f"(at {user_code.short(data.entered.file, data.entered.line)}). Do the "
-                "same with its other `with` statements there: Dynamo tells of the first alone."
-                if data.entered
-                else f"Call {_shown(data)} before or after the compiled function."
-            ),
+            _outside,
             when="code of your own, or where the log does not say",
             applies=lambda data: (
                 editable(data)

@@ -1,0 +1,112 @@
+"""Advice at graph breaks that was followed to the letter: what works, and what does not."""
+
+from pathlib import Path
+
+import pytest
+
+from tracelens import analyze
+from tracelens.report import Advice, Finding
+from tracelens.rules.gbr._branches import may_divide, selected
+from tracelens.rules.gbr._site_rule import BreakData
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "rules"
+
+
+def findings(name: str, code: str) -> list[Finding]:
+    (folder,) = FIXTURES.glob(f"{code}-*")
+    return [one for one in analyze(folder / name).findings if one.code == code]
+
+
+def advice(name: str, code: str) -> dict[str, Advice]:
+    return {one.id: one for one in findings(name, code)[0].advice}
+
+
+def test_a_number_that_python_needs_is_neither_kept_nor_captured() -> None:
+    """`range` of a tensor, or of a symbol, breaks the graph again: tried, no effect."""
+    found = advice("fires-range-2.13.log", "GBR001")
+    assert list(found) == ["read-outside"]
+    assert "pass it in" in found["read-outside"].text
+
+
+def test_what_is_looked_up_is_no_counter() -> None:
+    """Kept as numbers in a list, each entry was compiled, up to the limit."""
+    found = advice("fires-looked-up-2.13.log", "GBR001")
+    assert list(found) == ["read-outside"]
+    assert "pass it in as a tensor" in found["read-outside"].text
+
+
+def test_a_number_that_is_computed_with_is_kept() -> None:
+    assert "keep-tensor" in advice("fires-temperature-2.13.log", "GBR001")
+
+
+def test_a_side_that_divides_is_given_what_is_not_zero() -> None:
+    """Without it the gradients were NaN from the first batch without weights on."""
+    found = advice("fires-divides-2.13.log", "GBR002")
+    assert "NaN" in found["select"].text
+    assert (found["select"].code or "").startswith("safe = torch.where(total == 0, 1, total)")
+    assert "cond" not in found  # the gradients of its sides have to agree in strides
+
+
+def test_without_gradients_both_are_told_as_they_are() -> None:
+    found = advice("fires-inference-2.13.log", "GBR002")
+    assert found["select"].code == "torch.where(img.max() > 1, if_true, if_false)"
+    assert "NaN" not in found["select"].text
+    assert "cond" in found
+
+
+@pytest.mark.parametrize(
+    ("line", "safe"),
+    [
+        ("if n > 0:", "torch.where(n > 0, n, 1)"),
+        ("if norm < 1e-6:", "torch.where(norm < 1e-06, 1, norm)"),
+        ("if x.sum() != 0:", "torch.where(x.sum() != 0, x.sum(), 1)"),
+        ("if norm > 1.0:", ""),
+        ("if score < self.best:", ""),
+        ("if n > -3:", ""),
+    ],
+)
+def test_what_a_side_may_divide_by(line: str, safe: str) -> None:
+    data = BreakData(family="branch", file="/home/ana/proj/model.py", line=3, code=line)
+    assert may_divide(data) is bool(safe)
+    assert (f"safe = {safe}" in selected(data)) is bool(safe)
+    assert not may_divide(data.model_copy(update={"inference": True}))
+
+
+def test_backward_is_not_traced_along_with_an_optimizer() -> None:
+    """Its step breaks the graph: as many breaks as before."""
+    assert list(advice("fires-with-optimizer-2.13.log", "GBR010")) == ["backward-outside"]
+    assert "trace-autograd" in advice("fires-own-step-2.13.log", "GBR010")
+
+
+def test_what_is_differentiated_twice_is_traced_where_the_call_broke_the_graph(
+    tmp_path: Path,
+) -> None:
+    found = advice("fires-broken-at-grad.log", "ERR000")
+    assert next(iter(found)) == "trace-twice"
+    (log,) = FIXTURES.glob("ERR000-*/fires-broken-at-grad.log")
+    alone = tmp_path / "run.log"
+    text = log.read_text(encoding="utf-8")
+    alone.write_text("".join(x for x in text.splitlines(True) if "[__graph_breaks]" not in x))
+    (left,) = (one for one in analyze(alone).findings if one.code == "ERR000")
+    assert next(one.id for one in left.advice) == "outside"
+
+
+def test_an_operator_of_torchs_is_not_registered_again() -> None:
+    assert list(advice("fires-torch-operator-2.13.log", "GBR011")) == ["operator-outside"]
+
+
+def test_a_line_that_calls_pythons_library_is_left_out() -> None:
+    found = advice("fires-python-library-2.13.log", "GBR012")
+    assert list(found) == ["call-outside"]
+    assert "json.loads" in found["call-outside"].text
+    assert "(proj/app.py:7)" in found["call-outside"].text
+
+
+def test_a_tensor_as_an_index_is_given_a_dimension() -> None:
+    assert "`self.sigmas[t.view(1)]`" in advice("fires-entry-2.13.log", "GBR013")["numbers"].text
+
+
+def test_a_clock_between_two_layers_is_taken_around_the_call() -> None:
+    found = findings("fires-clock-between-2.13.log", "GBR009")
+    told = "before and after the compiled function, and not within it"
+    assert all(told in one.advice[0].text for one in found)

@@ -1,0 +1,69 @@
+"""Numbers that a graph break reads, and what Python does with them behind it, by the guards."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from tracelens.dynamo.guard_facts import without_gradients
+from tracelens.dynamo.numpy_numbers import look_for_floats, look_for_numbers
+from tracelens.evidence import Table
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.breaks import BreakSite
+    from tracelens.logs.guards import GuardTree
+
+__all__ = ["DECIDES", "look_at_values"]
+
+#: What has Python decide: its own statements, and the functions that compare.
+DECIDES = re.compile(r"\b(?:if|elif|while|assert|min|max|range|int|float|bool|math)\b")
+#: An entry of what resumes behind a break, for one value that the broken line left on the stack.
+_ONE_VALUE = re.compile(r"L\['___stack\d{1,3}'\] == (-?\d{1,18})?")
+#: Where it resumes.
+_RESUMED = re.compile(r"torch_dynamo_resume_in_(\w{1,80}?)_at_(\d{1,6})\Z")
+_RANGE = re.compile(r"\brange\(")
+
+
+class _Uses(NamedTuple):
+    """What the guards say of the numbers that one line left behind."""
+
+    values: set[str]
+    lines: set[str]
+
+
+def look_at_values(found: Sequence[BreakSite], trees: Table[GuardTree]) -> None:
+    """Write down at each break what the guards say of the values in its line."""
+    look_for_numbers(found, trees)
+    look_for_floats(found, trees)
+    inference = without_gradients(trees)
+    for site in found:
+        site.inference = inference
+        at = site.line
+        uses = trees.derived(_uses).get((_base(at.file), at.function, at.line))
+        if uses is not None:
+            site.decides = any(DECIDES.search(line) for line in uses.lines)
+            # Dynamo makes a number that changed a symbol: a second constant is one Python needs.
+            site.needs_number = len(uses.values) > 1 or any(map(_RANGE.search, uses.lines))
+
+
+def _base(file: str) -> str:
+    return file.replace("\\", "/").rpartition("/")[2]
+
+
+def _uses(trees: Table[GuardTree]) -> dict[tuple[str, str, int], _Uses]:
+    """Return what is done with numbers behind a break, by its file, function and line."""
+    found: dict[tuple[str, str, int], _Uses] = {}
+    for row in trees:
+        for guard in row.record.guards:
+            value = _ONE_VALUE.match(guard.expression)
+            if value is None or guard.comment is None:
+                continue
+            if behind := _RESUMED.match(guard.comment.function):
+                at = (_base(guard.comment.file), behind[1], int(behind[2]))
+                uses = found.setdefault(at, _Uses(set(), set()))
+                uses.lines.add(guard.comment.code)
+                whole = guard.expression[value.end() : value.end() + 1] not in {".", "e"}
+                if value[1] and whole:
+                    uses.values.add(value[1])
+    return found
