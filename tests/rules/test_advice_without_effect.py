@@ -48,7 +48,11 @@ def test_a_recurrent_module_is_traced_where_no_length_varies(
     text = fixture("GBR019", "fires-lengths.log")
     changed = text.replace("mismatch at index 1.", f"mismatch at index {index}.")
     found = about("GBR019", changed, tmp_path)
-    assert [one.id for one in found.advice] == ["compile-around"] + ["allow-rnn"] * is_advised
+    assert [one.id for one in found.advice] == ["compile-around"], "all of it was given up"
+    gave_up = "Skipping the function and falling back to eager"
+    cut = [line for line in changed.splitlines(keepends=True) if gave_up not in line]
+    found = about("GBR019", "".join(cut), tmp_path)
+    assert [one.id for one in found.advice] == ["allow-rnn"] * is_advised
 
 
 @pytest.mark.parametrize("is_package", [True, False])

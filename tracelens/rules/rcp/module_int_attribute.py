@@ -133,7 +133,6 @@ class ModuleIntAttribute(RecompileRule):
             "with the largest input that will come.",
             when="a number that only grows, and the line asks whether it is enough",
             applies=_is_filled,
-            code="model(x)  # the largest; then torch.compile(model)",
             basis="tested",
             proof="tests/advice/RCP007/call-first.py",
         ),
