@@ -16,6 +16,7 @@ from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
+from tracelens.rules.gbr._causal import SAY_CAUSAL, looks_for_causal
 from tracelens.rules.gbr._indices import INDICES_IN_PYTHON, held_indices
 from tracelens.rules.gbr._kept import is_counted, outside, to_state
 from tracelens.rules.gbr._number_lines import hands_on, looks_up
@@ -226,6 +227,7 @@ class ScalarFromTensor(SiteRule):
         ),
         REPORT_IN_EAGER,
         INDICES_IN_PYTHON,
+        SAY_CAUSAL,
         Remedy(
             "keep-tensor",
             lambda data: (
@@ -270,7 +272,7 @@ class ScalarFromTensor(SiteRule):
             when="its line neither branches on it, nor keeps it, nor indexes a list with it; no "
             "package converts it there, and it is in no autograd.Function",
             applies=lambda data: (
-                not (data.name or data.in_function)
+                not (data.name or data.in_function or looks_for_causal(data))
                 and not (_is_fake(data) or data.needs_number)
                 and not (data.code.startswith(CONTROL) or to_state(data.code))
                 and not takes_no_symbol(data.code, data.package)
@@ -287,7 +289,8 @@ class ScalarFromTensor(SiteRule):
             _outside,
             when="a line of your own, or one that the log does not name",
             applies=lambda d: (
-                not ((d.name or d.package or d.in_function or _is_fake(d)) or held_indices(d))
+                not (d.name or d.package or d.in_function or _is_fake(d))
+                and not (held_indices(d) or looks_for_causal(d))
             ),
             basis="tested",
             proof="tests/advice/GBR001/read-outside.py",

@@ -6,7 +6,7 @@ from tracelens.dynamo.user_code import is_torch_wrapper
 from tracelens.logs.recompiles import Check, KeysCheck, Source, TypeCheck, ValueCheck
 from tracelens.rules.rcp._changes import Group
 
-__all__ = ["is_filled", "is_made_by_the_first_call", "is_set_in_the_config"]
+__all__ = ["is_filled", "is_made_by_the_first_call", "is_set_back", "is_set_in_the_config"]
 
 #: Where a module keeps what belongs to it.
 KEPT = ("._modules[", "._buffers[")
@@ -36,6 +36,21 @@ def is_made_by_the_first_call(group: Group) -> bool:
     path = source.path
     own = source.name == "self" or any(part in path for part in KEPT)
     return own and path.startswith(".") and not _is_of_config(check) and _is_once(group)
+
+
+def is_set_back(group: Group) -> bool:
+    """Whether a later call found again what the first one did: a ``reset()`` sets it back."""
+    source = str(getattr(group.first.check, "source", ""))
+    return any(
+        str(getattr(failure.check, "source", "")) == source
+        and (
+            _is_dropped(failure.check)
+            or (_is_unset(failure.check) and failure.number > 0)  # it fitted, and does not
+        )
+        for step in group.history.steps
+        if step is not group.first
+        for failure in step.seen.record.failures
+    )
 
 
 def _is_unset(check: Check | None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tracelens.dynamo.apart import elsewhere
@@ -53,7 +54,25 @@ def _as_tensor(data: RecompileData) -> str:
 def _to_multiply(data: RecompileData) -> bool:
     if data.held != NUMBER or "[" in data.source or data.package:
         return False
-    return not (takes_tensor(data) and data.is_variable)
+    return not ((takes_tensor(data) and data.is_variable) or _is_counted(data))
+
+
+def _is_kept(data: RecompileData) -> bool:
+    """Whether an object of the program's keeps it, such as the time of a simulation."""
+    kept = not (data.is_variable or data.package) and "[" not in data.source and "." in data.source
+    return kept and data.held == NUMBER
+
+
+def _is_counted(data: RecompileData) -> bool:
+    """Whether it is kept, and the function itself changes it: ``self.t += dt``."""
+    lines = data.lines if isinstance(data, FloatData) else ()
+    changed = re.compile(rf"\s*{re.escape(data.source)} (?:[-+*/]|\*\*|//)?= ")
+    return _is_kept(data) and any(map(changed.match, lines))
+
+
+def _may_be_counted(data: RecompileData) -> bool:
+    named = isinstance(data, FloatData) and bool(data.lines)
+    return _is_counted(data) or (_is_kept(data) and not (named or written_out(data)))
 
 
 class FloatArgumentSpecialised(RecompileRule):
@@ -107,6 +126,20 @@ class FloatArgumentSpecialised(RecompileRule):
     )
 
     remedies = (
+        Remedy(
+            "count-outside",
+            lambda data: (
+                ("C" if _is_counted(data) else "If the function itself changes it, c")
+                + f"hange `{data.source}` where the function is called, not in it; or keep it in "
+                "a 0-d tensor, in double precision where it is to be exact. A float that an object "
+                "keeps is a constant of the compiled code."
+            ),
+            when="an attribute of an object of your own, of which no line is known but one that "
+            "changes it",
+            applies=_may_be_counted,
+            basis="tested",
+            proof="tests/advice/RCP005/count-outside.py",
+        ),
         Remedy(
             "multiply",
             lambda data: (

@@ -14,10 +14,14 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules.rcp._changes import Group, groups
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
-from tracelens.rules.rcp._state import is_filled, is_made_by_the_first_call
+from tracelens.rules.rcp._state import is_filled, is_made_by_the_first_call, is_set_back
 from tracelens.rules.rcp._tell import listed, tell
 
 __all__ = ["StateMutatedByForward"]
+
+
+#: What is known of the value: later calls find it as the first one did.
+SET_BACK = "set back"
 
 
 def _is_gradient(data: RecompileData) -> bool:
@@ -90,8 +94,8 @@ class StateMutatedByForward(RecompileRule):
                 + ": that call sets the state up. Where it also changes running statistics or "
                 "counts, let it be the first step itself."
             ),
-            when="no gradient",
-            applies=lambda data: not _is_gradient(data),
+            when="no gradient, and nothing that a later call finds set back",
+            applies=lambda data: not (_is_gradient(data) or data.held == SET_BACK),
             basis="tested",
             proof="tests/advice/RCP031/first-call.py",
             knob=Knob("called once before it is compiled", call={"eager_first": True}),
@@ -114,9 +118,22 @@ class StateMutatedByForward(RecompileRule):
             when="code of your own, and it was not False, as a flag is",
             applies=lambda data: (
                 not (data.is_of_library or data.package or _is_gradient(data) or _is_flag(data))
+                and data.held != SET_BACK
             ),
             basis="tested",
             proof="tests/advice/RCP031/in-init.py",
+        ),
+        Remedy(
+            "reset-to-tensor",
+            lambda data: (
+                f"Where `{data.source}` is set up and reset, set it to a tensor as the calls leave "
+                "it, not to None: zeros of its size, with `requires_grad=True` where it has a "
+                "gradient. One entry then serves all calls."
+            ),
+            when="code of your own, and later calls find it set back",
+            applies=lambda data: data.held == SET_BACK and not (data.is_of_library or data.package),
+            basis="tested",
+            proof="tests/advice/RCP031/reset-to-tensor.py",
         ),
     )
 
@@ -138,15 +155,23 @@ class StateMutatedByForward(RecompileRule):
             dropped = group.cause.code == "RCP009"
             held = "a tensor" if dropped else listed(group.values)
             name = group.cause.what.removeprefix("the type of ")
+            back = is_set_back(group)
             yield tell(
                 self,
                 group,
                 frames,
                 trees,
-                title=f"`{group.history.function}` is compiled twice: {name} changes "
-                "after its first call",
-                message=f"{name} was {held} in the first call, and then no more. "
-                "The entry for it is not used again, unless the program sets it back.",
+                title=f"`{group.history.function}` is compiled twice: {name} "
+                + ("is set back between calls" if back else "changes after its first call"),
+                message=f"{name} was {held} in the first call, "
+                + (
+                    f"then not, and {held} again: the program sets it back, as a `reset()` does. "
+                    "Both entries are used, and sizes that change need two more."
+                    if back
+                    else "and then no more. The entry for it is not used again, unless the program "
+                    "sets it back."
+                ),
+                held=SET_BACK if back else "",
                 confidence=Confidence.MEDIUM,
             )
 
