@@ -36,6 +36,8 @@ _HAVE_LINES = {_LINES, "aot_graphs", "torch_trace", "chrome_trace"}
 _PROGRAM = "python your_program.py"
 #: A path that a shell takes as it is; a log may hold any.
 _PLAIN = re.compile(r"(?:~/)?[\w./+-]{1,300}\.py\Z", re.ASCII)
+#: A folder that stands for another one in it: nobody has it.
+_HIDDEN = re.compile(r"~user\d|(?:^|/)user\d{1,3}/")
 _LIBRARY = ("site-packages", "dist-packages")
 
 
@@ -97,7 +99,7 @@ def _scripts(data: dict[str, Any]) -> Iterator[str]:
             continue
         file = line.get("file")
         if isinstance(file, str) and _PLAIN.match(file) and not _is_library(file):
-            yield file
+            yield file.rpartition("/")[2] if _HIDDEN.search(file) else file
 
 
 def _is_library(file: str) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 from tracelens.render._kinds import Kind, kind
 from tracelens.render._own import without_own
 from tracelens.render._people import STRONG
+from tracelens.render._prose import is_ours
 from tracelens.render._secrets import KINDS, is_common, stays
 from tracelens.render._strings import gather, map_strings
 from tracelens.report import Report
@@ -93,7 +94,7 @@ class Redactor:
                 *login,
             )
         for name in self._users:
-            if len(name) >= MIN_NAME and not is_common(name):
+            if len(name) >= MIN_NAME and not (is_common(name) or is_ours(name)):
                 self._bare.setdefault(name, "user")
         texts = sorted(
             (text for text in self._bare if text.lower() not in {"", *_KEPT}), key=len, reverse=True
