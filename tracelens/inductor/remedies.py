@@ -144,8 +144,9 @@ _CHANNELS_LAST_3D = Remedy(
 )
 _CHANNELS_LAST_WITHIN = Remedy(
     id="channels-last-within",
-    text="The model is given no image: it makes one itself. Convert that, before its first "
-    "convolution, with `.contiguous(memory_format=torch.channels_last)`, and measure.",
+    text="No compiled graph that the log shows is given an image. Convert it where the model makes "
+    "it or takes it in, before the first convolution, with "
+    "`.contiguous(memory_format=torch.channels_last)`, and measure.",
     when="images of 4 dimensions, and compiled code is given no such tensor",
     applies=lambda data: 4 in data.ranks and not is_given(data, 4),
     proof="https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
+from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import Experiment, Knob
 from tracelens.remedies import Remedy
 from tracelens.report import Severity
+from tracelens.rules.gbr._break_data import Line
 from tracelens.rules.gbr._called import editable
 from tracelens.rules.gbr._parts import COMPILE_PARTS
 from tracelens.rules.gbr._site_rule import (
@@ -45,6 +47,27 @@ def _captured(data: BreakData) -> bool:
     """Whether the graph would go on behind the line, as far as is seen."""
     counts = bool(_COUNTED.search(data.code))
     return not (data.in_function or (own(data) and data.skipped) or counts)
+
+
+def _caller(data: BreakData) -> Line | None:
+    """Return the line of a compiled function of one's own that calls the one with the break."""
+    at = next((n for n, one in enumerate(data.stack) if one.function == data.function), 0)
+    line = data.stack[at - 1] if at > 0 else None
+    if line is None or line.function.startswith("<") or data.function == "forward":
+        return None
+    is_own = own(data) and user_code.distance(line.file, line.function) == 0
+    return line if is_own else None
+
+
+def _before(data: BreakData) -> str:
+    line = _caller(data)
+    if line is None:
+        return ""
+    return (
+        f"Where `{line.function}` begins with that, call `{data.function}` "
+        f"({user_code.short(line.file, line.line)}) before the compiled function, and pass in what "
+        "it returns: its size is then that of an input."
+    )
 
 
 class DynamicOutputShape(SiteRule):
@@ -113,13 +136,21 @@ class DynamicOutputShape(SiteRule):
             proof="tests/advice/GBR008/capture-size.py",
             knob=experiment.knob,
         ),
+        Remedy(
+            "call-before",
+            _before,
+            when="a function of your own, which a compiled one of your own calls",
+            applies=lambda data: _caller(data) is not None,
+            basis="tested",
+            proof="tests/advice/GBR008/call-before.py",
+        ),
         SEE_PARTS,
         NOT_NAMED,
         Remedy(
             "keep-size",
             "Keep the size: select with `torch.where` instead of cutting elements out.",
-            when="code of your own that cuts elements out",
-            applies=lambda data: own(data) and _cuts(data),
+            when="code of your own that cuts elements out, and no helper that can be called before",
+            applies=lambda data: own(data) and _cuts(data) and _caller(data) is None,
             basis="tested",
             proof="tests/advice/GBR008/keep-size.py",
         ),

@@ -1,0 +1,79 @@
+"""State that comes back, numbers that a function counts, masks that torch looks at, helpers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracelens import Finding, analyze
+
+RULES = Path(__file__).parents[2] / "fixtures" / "rules"
+
+
+def about(code: str, text: str, tmp_path: Path) -> Finding:
+    path = tmp_path / "run.log"
+    path.write_text(text)
+    (finding,) = [one for one in analyze(path).findings if one.code == code]
+    return finding
+
+
+def fixture(code: str, name: str) -> str:
+    (folder,) = RULES.glob(f"{code}-*")
+    return (folder / name).read_text()
+
+
+def test_state_that_a_later_call_finds_set_back(tmp_path: Path) -> None:
+    text = fixture("RCP031", "fires-set-back.log")
+    found = about("RCP031", text, tmp_path)
+    assert "is set back between calls" in found.title
+    assert "not used again" not in found.message
+    assert [one.id for one in found.advice] == ["reset-to-tensor"]
+    first = text.partition("Recompiling function forward in")
+    once = first[0] + first[1] + first[2].partition("Recompiling function forward in")[0]
+    found = about("RCP031", once.rpartition("\n")[0] + "\n", tmp_path)
+    assert "changes after its first call" in found.title
+    assert [one.id for one in found.advice] == ["first-call", "in-init"]
+
+
+def test_a_mask_that_torch_compares_is_said_to_be_causal(tmp_path: Path) -> None:
+    text = fixture("GBR001", "fires-causal-mask.log")
+    found = about("GBR001", text, tmp_path)
+    assert [one.id for one in found.advice] == ["say-causal"]
+    other = text.replace("_detect_is_causal_mask", "_check_mask")
+    assert "say-causal" not in [one.id for one in about("GBR001", other, tmp_path).advice]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "ids"),
+    [
+        ("", "", ["capture-size", "call-before"]),
+        ("in preprocess\n", "in <module>\n", ["capture-size", "keep-size"]),
+        ("in trim_silence\n", "in forward\n", ["capture-size", "keep-size"]),
+    ],
+)
+def test_a_helper_is_called_before(old: str, new: str, ids: list[str], tmp_path: Path) -> None:
+    text = fixture("GBR008", "fires-helper.log")
+    assert old in text
+    found = about("GBR008", text.replace(old, new) if old else text, tmp_path)
+    assert [one.id for one in found.advice] == ids
+
+
+@pytest.mark.parametrize(
+    ("code", "ids"),
+    [
+        ("self.t += dt", ["count-outside"]),
+        ("self.t = self.t + dt", ["count-outside"]),
+        ("p = torch.add(p, v, alpha=self.t)", ["multiply"]),
+        ("p = p + self.tau", ["count-outside", "multiply"]),
+    ],
+)
+def test_a_float_that_the_function_itself_counts(code: str, ids: list[str], tmp_path: Path) -> None:
+    text = fixture("RCP005", "fires-counted.log")
+    assert "code: self.t += dt" in text
+    path = tmp_path / "run.log"
+    path.write_text(text.replace("code: self.t += dt", f"code: {code}"))
+    (found,) = [
+        one for one in analyze(path).findings if one.code == "RCP005" and "`self.t`" in one.title
+    ]
+    assert [one.id for one in found.advice] == ids
