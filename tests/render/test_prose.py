@@ -43,7 +43,7 @@ def test_a_name_alone(name: str, stays: bool) -> None:
 @pytest.mark.parametrize(
     ("file", "expected"),
     [
-        ("/work/user1/b/app.py", "python app.py"),
+        ("/data/user1/b/app.py", "python app.py"),
         ("~user2/b/app.py", "python your_program.py"),
         ("~/b/app.py", "python ~/b/app.py"),
         ("/srv/superuser1/app.py", "python /srv/superuser1/app.py"),

@@ -50,6 +50,7 @@ def test_a_mask_that_torch_compares_is_said_to_be_causal(tmp_path: Path) -> None
         ("", "", ["capture-size", "call-before"]),
         ("in preprocess\n", "in <module>\n", ["capture-size", "keep-size"]),
         ("in trim_silence\n", "in forward\n", ["capture-size", "keep-size"]),
+        ("app.py:31 in", "app.py:33 in", ["capture-size", "keep-size"]),  # it is not compiled
     ],
 )
 def test_a_helper_is_called_before(old: str, new: str, ids: list[str], tmp_path: Path) -> None:

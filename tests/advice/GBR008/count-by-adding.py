@@ -9,8 +9,7 @@ def mean(values, x, n):
     # before:
     counts = torch.bincount(x, minlength=n)
     # after:
-    # x = x.long()
-    # counts = x.new_zeros(n).scatter_add_(0, x, torch.ones_like(x))
+    # x = x.long(); counts = x.new_zeros(n).scatter_add_(0, x, torch.ones_like(x))
     # end
     return sums / counts[:, None]
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import ClassVar
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite
+from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
+from tracelens.frames import Frame
+from tracelens.logs.graph_breaks import GraphBreak
+from tracelens.logs.guards import GuardTree
 from tracelens.remedies import Remedy
-from tracelens.report import Severity
+from tracelens.report import Finding, Severity
 from tracelens.rules.gbr._break_data import Line
 from tracelens.rules.gbr._called import editable
 from tracelens.rules.gbr._parts import COMPILE_PARTS
@@ -50,13 +55,18 @@ def _captured(data: BreakData) -> bool:
 
 
 def _caller(data: BreakData) -> Line | None:
-    """Return the line of a compiled function of one's own that calls the one with the break."""
+    """Return the line of one's own that calls the function with the break."""
     at = next((n for n, one in enumerate(data.stack) if one.function == data.function), 0)
     line = data.stack[at - 1] if at > 0 else None
     if line is None or line.function.startswith("<") or data.function == "forward":
         return None
-    is_own = own(data) and user_code.distance(line.file, line.function) == 0
-    return line if is_own else None
+    return line if own(data) and user_code.distance(line.file, line.function) == 0 else None
+
+
+def _guarded(trees: Table[GuardTree]) -> set[tuple[int, str]]:
+    """Return the lines for which guards stand: they are compiled."""
+    comments = (guard.comment for row in trees for guard in row.record.guards)
+    return {(one.line, one.function) for one in comments if one is not None}
 
 
 def _before(data: BreakData) -> str:
@@ -99,6 +109,12 @@ class DynamicOutputShape(SiteRule):
     <https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0036.html>
     """  # noqa: E501 -- the excerpt is lines of a log
 
+    class Data(BreakData):
+        """A line whose result has a size that depends on the data."""
+
+        #: A compiled function of one's own calls the one that it is in.
+        is_helper: bool = False
+
     code = "GBR008"
     name = "dynamic-output-shape"
     severity = Severity.WARNING
@@ -140,7 +156,7 @@ class DynamicOutputShape(SiteRule):
             "call-before",
             _before,
             when="a function of your own, which a compiled one of your own calls",
-            applies=lambda data: _caller(data) is not None,
+            applies=lambda data: bool(getattr(data, "is_helper", False)),
             basis="tested",
             proof="tests/advice/GBR008/call-before.py",
         ),
@@ -150,7 +166,9 @@ class DynamicOutputShape(SiteRule):
             "keep-size",
             "Keep the size: select with `torch.where` instead of cutting elements out.",
             when="code of your own that cuts elements out, and no helper that can be called before",
-            applies=lambda data: own(data) and _cuts(data) and _caller(data) is None,
+            applies=lambda data: (
+                own(data) and _cuts(data) and not getattr(data, "is_helper", False)
+            ),
             basis="tested",
             proof="tests/advice/GBR008/keep-size.py",
         ),
@@ -190,6 +208,26 @@ class DynamicOutputShape(SiteRule):
         ),
         LEAVE_BREAK,
     )
+
+    def each(
+        self,
+        found: list[BreakSite],
+        breaks: Table[GraphBreak],
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+    ) -> Iterator[Finding]:
+        """Yield one finding per line, with what can be done about a helper."""
+        for finding in super().each(found, breaks, frames, trees):
+            data = self.data_of(finding)
+            line = _caller(data) if isinstance(data, BreakData) else None
+            if line is None or (line.line, line.function) not in trees.derived(_guarded):
+                yield finding
+                continue
+            data = self.Data(**data.model_dump() | {"is_helper": True})
+            left = {one.id for one in finding.advice}
+            advice = [one for one in self.advise(data) if one.id in left | {"call-before"}]
+            update = {"data": data.model_dump(mode="json"), "advice": tuple(advice)}
+            yield finding.model_copy(update=update)
 
     def what(self, site: BreakSite) -> str:
         """Name the operator."""
