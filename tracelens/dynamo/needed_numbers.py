@@ -42,7 +42,8 @@ def look_at_values(found: Sequence[BreakSite], trees: Table[GuardTree]) -> None:
         at = site.line
         uses = trees.derived(_uses).get((_base(at.file), at.function, at.line))
         if uses is not None:
-            site.decides = any(DECIDES.search(line) for line in uses.lines)
+            later = uses.lines - {at.code}  # the rest of its own line is no decision: `int(n) + 1`
+            site.decides = any(map(DECIDES.search, later))
             # Dynamo makes a number that changed a symbol: a second constant is one Python needs.
             site.needs_number = len(uses.values) > 1 or any(map(_RANGE.search, uses.lines))
 

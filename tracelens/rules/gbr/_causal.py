@@ -12,8 +12,8 @@ _LOOKS = "_detect_is_causal_mask"
 
 
 def looks_for_causal(data: BreakData) -> bool:
-    """Whether the number is the answer to that, which nobody needs who says it."""
-    return bool(data.stack) and data.stack[-1].function == _LOOKS
+    """Whether the number is the answer to that, in a call of one's own: nobody needs it then."""
+    return bool(data.stack) and data.stack[-1].function == _LOOKS and not data.package
 
 
 SAY_CAUSAL = Remedy(
@@ -21,7 +21,7 @@ SAY_CAUSAL = Remedy(
     "torch compares the mask with a causal one, and reads the answer. Say it in that call: "
     "`tgt_is_causal=True` of a decoder, `is_causal=True` of an encoder or a layer, where the mask "
     "is causal; `False` where it is another one.",
-    when="torch's own transformer layers, called with a mask",
+    when="torch's own transformer layers, called with a mask from code of your own",
     applies=looks_for_causal,
     code="encoder(x, mask=mask, is_causal=True)",
     since="2.1",
