@@ -435,4 +435,4 @@ def test_who_uses_a_model_of_a_package_edits_none_of_it(
     (finding,) = (one for one in analyze(str(log)).findings if one.code == "ONE004")
     assert finding.advice[0].id == first
     if first == "report":
-        assert finding.advice[-1].text.startswith("For the authors of `oddlib`: the model is given")
+        assert finding.advice[-1].text.startswith("For the authors of `oddlib`: no compiled graph")
