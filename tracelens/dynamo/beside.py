@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -47,6 +48,11 @@ def look_beside(
     if not len(trees):
         for site in found:
             site.guarded = False
+    for site in found:
+        if site.direct and (caller := site.caller):
+            places = [place for place, _ in site.events]
+            held = called_by(caller.function, caller.file, places, trees)[1]
+            site.others = tuple(one for one in held if not _is_given(one, caller.code))
     led, own = [site for site in found if site.via], [site for site in found if site.top]
     if not led and not own:
         return
@@ -83,16 +89,43 @@ def look_beside(
         way = {name for name, _ in site.via}
         at = original(frame.function), frame.line
         near = called_at(frame.file, at, called)
+        outer = {
+            child: kind
+            for one in _callers(site, frame)
+            for child, kind in called_at(
+                one.file, (original(one.function), one.line), called
+            ).items()
+            if _is_worth(kind, compiled)
+        }
         mates = {
             child: kind
-            for child, kind in near.items()
+            for child, kind in (outer | near).items()
             if child not in broken and child not in way and holder_of(child, broken) is None
         }
-        site.beside = tuple(
-            child for child, kind in mates.items() if not is_small(kind)
-        ) or _further_in(site, called, paths, compiled)
+        large = [child for child, kind in mates.items() if not is_small(kind)]
+        # the entries of a list, which are most of a model, come first
+        site.beside = tuple(sorted(large, key=_is_single)) or _further_in(
+            site, called, paths, compiled
+        )
         crowded = len(below.get(name, ())) >= CROWDED or not mates
         site.alone = bool(near) and not site.beside and crowded
+
+
+def _callers(site: BreakSite, frame: StackFrame) -> Iterator[StackFrame]:
+    """Yield the methods of the same module that lead to the one with a call, the inner one first.
+
+    Where the graph breaks, each is compiled by itself, and its guards name what it calls.
+    """
+    way = site.stack[site.outside :]
+    way = way[: way.index(frame) + 1]
+    for caller, inner in reversed(list(pairwise(way))):
+        if caller.file != inner.file or f"self.{inner.function}(" not in caller.code:
+            break
+        yield caller
+
+
+def _is_single(child: str) -> bool:
+    return not child.rpartition(".")[2].isdecimal()
 
 
 def _further_in(
@@ -136,6 +169,12 @@ def called_by(
     return kind, tuple(child for child, of in found.items() if not is_small(of))
 
 
+def _is_given(module: str, code: str) -> bool:
+    """Tell whether a line has a module, or a list that holds it, as an argument: no call of it."""
+    held = ".".join(module.split(".")[:2])
+    return bool(re.search(rf"(?<![\w.]){re.escape(held)}\b(?![(.])", code))
+
+
 class _Way(NamedTuple):
     """What leads to a line, and what is called beside it."""
 
@@ -158,7 +197,7 @@ def _merged(site: BreakSite, compiled: CompiledClasses) -> _Way | None:
         return None
     frames = dict.fromkeys(frame_of(place) for place, _ in site.events)
     outer, *classes = (compiled.kinds.get(frame, set()) for frame in frames)
-    classes.append(_at(site.line, compiled))
+    classes += [_at(site.top, compiled), _at(site.line, compiled)]
     if len(outer) != 1 or any(len(found) > 1 for found in classes):
         return None
     kinds = list(dict.fromkeys(kind for found in (outer, *classes) for kind in found))

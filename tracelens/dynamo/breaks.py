@@ -70,6 +70,8 @@ class BreakSite(msgspec.Struct):
     parts: tuple[str, ...] = ()
     #: Classes of modules that it calls, where it is given up and each of them has no break.
     classes: tuple[str, ...] = ()
+    #: Modules that the program's own function with a call of the package calls beside that call.
+    others: tuple[str, ...] = ()
     #: The attribute that the line reads a NumPy number from, as ``self.hop_length``.
     held_by_numpy: str = ""
     #: Whether the line reads a float that the module holds as a tensor.
@@ -136,8 +138,7 @@ class BreakSite(msgspec.Struct):
     @property
     def callers(self) -> tuple[StackFrame, ...]:
         """The user's own lines that lead there by any of the records, if it is in a package."""
-        file = self.line.file
-        found = [user_code.caller(seen.record.stack, file) for _, seen in self.events]
+        found = [user_code.caller(seen.record.stack, self.line.file) for _, seen in self.events]
         return tuple({(one.file, one.line): one for one in found if one is not None}.values())
 
     @property
@@ -233,8 +234,7 @@ class BreakSite(msgspec.Struct):
     @property
     def identity(self) -> tuple[str, str, str]:
         """What the break is about, without line numbers."""
-        line = self.line
-        return user_code.short(line.file), line.function, line.code
+        return user_code.short((line := self.line).file), line.function, line.code
 
     def quotes(self) -> list[EvidenceLine]:
         """Return the records, the line that names the place and the one that names the type."""

@@ -184,8 +184,19 @@ def _of_tree(tree: GuardTree) -> dict[tuple[str, str], tuple[set[int], Children]
             lines.add(comment.line)
             if resumed := _RESUMED.match(comment.function):
                 lines.add(int(resumed[2]))
-            children[name] = kind
+            if not _by_method(name, comment.code, known):
+                children[name] = kind
     return found
+
+
+def _by_method(name: str, code: str, known: Collection[str]) -> bool:
+    """Tell whether a line calls another method of a module alone, such as ``self.ctc.decode(x)``.
+
+    To compile the module would compile its ``forward``, which is not called.
+    """
+    methods = re.findall(rf"(?<![\w.]){re.escape(name)}\.(\w+)\(", code)
+    others = [one for one in methods if one != "forward" and f"{name}.{one}" not in known]
+    return bool(others) and others == methods and f"{name}(" not in code
 
 
 def holder_of(child: str, known: Collection[str]) -> str | None:

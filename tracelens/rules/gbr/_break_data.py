@@ -146,7 +146,7 @@ def break_data(site: BreakSite, name: str = "") -> BreakData:
         in_optimizer=site.in_optimizer,
         in_module=site.in_module,
         direct=site.direct,
-        is_all=caller is not None and _is_all(caller),
+        is_all=caller is not None and not site.others and _is_all(caller, _entered(site, caller)),
         stack=tuple(stack),
         outside=site.outside,
         records=site.count,
@@ -159,8 +159,17 @@ def break_data(site: BreakSite, name: str = "") -> BreakData:
     )
 
 
-def _is_all(caller: StackFrame) -> bool:
-    """Whether nothing of what is compiled is left without the call in a line of the program."""
+def _entered(site: BreakSite, caller: StackFrame) -> str:
+    """Return the function of the package that a line of the program calls."""
+    inner = site.stack[site.stack.index(caller) + 1 :] if caller in site.stack else ()
+    return inner[0].function if inner else ""
+
+
+def _is_all(caller: StackFrame, entered: str) -> bool:
+    """Whether nothing of what is compiled is left without the call in a line of the program.
+
+    What is returned must be of that call, and not of one around it: ``self.head(pool(x))``.
+    """
     if caller.function == "<module>":  # never compiled
         return True
     try:
@@ -168,7 +177,17 @@ def _is_all(caller: StackFrame) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     returned = line[0].value if line and isinstance(line[0], ast.Return) else None
-    return isinstance(returned, ast.Call)
+    if not isinstance(returned, ast.Call):
+        return False
+    outer, *inner = [
+        ast.unparse(one.func) for one in ast.walk(returned) if isinstance(one, ast.Call)
+    ]
+    is_around = any(_last(one) == entered for one in inner) and _last(outer) != entered
+    return not is_around and not any(one.startswith("self.") for one in (outer, *inner))
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 def _line(frame: StackFrame | None) -> Line | None:

@@ -32,6 +32,17 @@ def _left_out(data: BreakData) -> str:
     return said + rest + (more if data.elsewhere else "")
 
 
+def _measured(data: BreakData) -> str:
+    call = f"this call of `{data.package}`"
+    caller = _caller(data)
+    if caller is None or caller.function == "<module>":
+        return f"Measure {call} uncompiled, too: it is nearly all that is compiled."
+    return (
+        f"`{caller.function}` returns what {call} does: if little else is compiled, measure it "
+        "uncompiled, too."
+    )
+
+
 LEAVE_CALL_OUT = Remedy(
     "leave-call-out",
     _left_out,
@@ -44,9 +55,8 @@ LEAVE_CALL_OUT = Remedy(
 LEAVE_UNCOMPILED = Remedy(
     "leave-uncompiled",
     lambda data: (
-        f"Measure this call of `{data.package}` uncompiled, too: it is nearly all that is "
-        "compiled. Modules of your own that it calls, if any, can be compiled in place of it, but "
-        "not under `vmap` or `grad` of torch.func, where Dynamo compiles nothing."
+        f"{_measured(data)} Modules of your own that it calls, if any, can be compiled in place of "
+        "it, but not under `vmap` or `grad` of torch.func, where Dynamo compiles nothing."
     ),
     when="the same, and nothing would be left of what is compiled",
     applies=lambda data: bool(data.package) and _caller(data) is not None and data.is_all,

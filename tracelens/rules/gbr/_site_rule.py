@@ -164,7 +164,7 @@ def _way(data: BreakData) -> str:
 
 def _known(data: BreakData) -> str:
     if data.via:
-        why = "the guards name no module beside it that is worth a graph of its own"
+        why = "the guards name no module beside the path to it that is worth a graph of its own"
         return f"No change is named: the line is in `{data.package}`, and {why}.{_led(data)}"
     way = _calls(data)
     return (
