@@ -87,7 +87,8 @@ class Variants:
             if variant not in newest or newest[variant].number < failure.number:
                 newest[variant] = failure
         for variant, failure in newest.items():
-            newest[variant] = self._fitting(failures, failure, variant) or failure
+            told = self._fitting(failures, failure, variant) or _sized_one(failures, failure)
+            newest[variant] = told or failure
         telling = list(newest.values())
         telling = [one for one in telling if not _is_passed(one, telling)] or telling
         return max(telling, key=_rank, default=None)
@@ -109,6 +110,25 @@ class Variants:
             and self._sizes.get(one.number, {}).get(subject) == check.actual
         ]
         return max(fitting, key=lambda one: one.number, default=None)
+
+
+def _sized_one(failures: Sequence[GuardFailure], newest: GuardFailure) -> GuardFailure | None:
+    """Return the failure that says that a size is 0 or 1 where the stride did not fit.
+
+    Such a dimension has any stride: it is the size that asks for another entry.
+    """
+    check = newest.check
+    if not (isinstance(check, TensorMismatch) and check.what == "stride"):
+        return None
+    told = (
+        one
+        for one in failures
+        if isinstance(one.check, TensorMismatch)
+        and is_size(one.check)
+        and one.check.actual in SPECIAL
+        and subject_of(one.check) == subject_of(check)
+    )
+    return max(told, key=lambda one: one.number, default=None)
 
 
 def is_parameter(check: Check | None) -> bool:

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from tracelens.logs.dynamic import CreateSymbol, GuardAdded, Replaced
     from tracelens.logs.recompiles import Recompile
 
-__all__ = ["SpecializedSize"]
+__all__ = ["CERTAIN", "SpecializedSize", "by_line", "needed", "told_of"]
+
+#: Compilations that made a size a constant, from which on each new size is compiled.
+CERTAIN = 2
 
 #: What torch gives as its reason where a condition leaves a symbol one value.
 SINGLETON = "range_refined_to_singleton"
@@ -100,6 +103,39 @@ class SpecializedSize(Joined):
                 frame=frame,
             )
             yield (guard_row or seen).about(made, [place])
+
+
+def by_line(sizes: Table[SpecializedSize]) -> list[list[Seen[SpecializedSize]]]:
+    """Return what lines of code made constant, by process, function, size and line.
+
+    What an operator asked for is left out, and what a weight did, which has that size.
+    """
+    groups: defaultdict[tuple[object, ...], list[Seen[SpecializedSize]]] = defaultdict(list)
+    for row in sizes:
+        record, line = row.record, row.record.line
+        if record.is_by_operator or "_parameters[" in record.source:
+            continue  # a weight has that size: RCP018 is about it
+        about = (line.code, line.file, line.line) if line else ("", "", 0)
+        groups[row.first.process, record.frame, record.source, *about].append(row)
+    return list(groups.values())
+
+
+def told_of(sizes: Table[SpecializedSize]) -> set[tuple[object, ...]]:
+    """Return the functions and sizes that a finding names the line of, where there are more."""
+    return {
+        (group[0].record.definition, *group[0].record.subject)
+        for group in by_line(sizes)
+        if len({row.record.value for row in group}) >= CERTAIN
+    }
+
+
+def needed(sizes: Table[SpecializedSize]) -> dict[tuple[object, ...], str]:
+    """Return the functions and sizes that became constants, and the first line that needed each."""
+    found: dict[tuple[object, ...], str] = {}
+    for row in sizes:
+        code = row.record.line.code if row.record.line else ""
+        found.setdefault((row.record.definition, *row.record.subject), code)
+    return found
 
 
 def _is_constant(record: Replaced) -> bool:

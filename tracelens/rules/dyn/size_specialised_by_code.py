@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.apart import Apart, elsewhere, modules_of
+from tracelens.dynamo.specialised import CERTAIN, SpecializedSize, by_line
 from tracelens.evidence import Evidence, Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs._stack import StackFrame
@@ -17,7 +18,6 @@ from tracelens.report.stories import Story, called_in_lost, recompiles, resumed
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:  # what a log has nothing of is not imported
-    from tracelens.dynamo.specialised import SpecializedSize
     from tracelens.logs.guards import GuardTree
 
 __all__ = ["SizeSpecialisedByCode"]
@@ -25,8 +25,6 @@ __all__ = ["SizeSpecialisedByCode"]
 MAX_QUOTED, MAX_VALUES = 4, 8
 #: How Dynamo names what the call at a graph break left behind for the code after it.
 _LEFT = "L['___stack"
-#: Compilations that made a size a constant, from which on each new size is compiled.
-CERTAIN = 2
 #: Lines of a log that are a part which was posted.
 MAX_PASTED = 30
 _FORMATTED = re.compile(r"""\bf['"]|\.format\(|\bstr\(|\brepr\(""")
@@ -171,16 +169,8 @@ class SizeSpecialisedByCode(Rule):
         Of a few lines that somebody posted, one compilation is enough to say what became constant.
         """
         certain = 1 if _is_paste(evidence) else CERTAIN
-        groups: dict[tuple[object, ...], list[Seen[SpecializedSize]]] = {}
-        for row in sizes:
-            record, line = row.record, row.record.line
-            if record.is_by_operator or "_parameters[" in record.source:
-                continue  # a weight has that size: RCP018 is about it
-            about = (line.code, line.file, line.line) if line else ("", "", 0)
-            key = (row.first.process, record.frame, record.source, *about)
-            groups.setdefault(key, []).append(row)
         told = set()
-        for group in groups.values():
+        for group in by_line(sizes):
             record = group[0].record
             values = {row.record.value for row in group}
             subject = (record.source, record.line, record.function)

@@ -138,8 +138,9 @@ class RecompileData(FindingData):
     limit: int = 8
     is_hit: bool = False
     #: Why automatic dynamic shapes did not help: ``specialized`` by a line of code, which the
-    #: finding DYN004 names; ``static`` since the log shows no symbol; ``number`` since others of
-    #: the function are symbols; ``module`` where the module that the program calls keeps the value,
+    #: finding DYN004 names; ``needed`` by an operation; ``static`` since the log shows
+    #: no symbol; ``number`` since others of the function are symbols; ``module`` where the module
+    #: that the program calls keeps the value,
     #: whose guard no graph break causes; ``branch`` where a line branches on the number, which as
     #: a tensor would break the graph; empty where it is not known.
     held: str = ""

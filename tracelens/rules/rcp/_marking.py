@@ -19,6 +19,7 @@ __all__ = [
     "also",
     "can_mark",
     "dropped",
+    "is_smaller_batch",
     "lines",
     "mark",
     "marked",
@@ -98,6 +99,11 @@ def mark(data: FirstChangeData) -> str:
 
 def dropped(data: FirstChangeData) -> str:
     return LEFT_OUT + (_VALIDATED if data.is_varied else "")
+
+
+def is_smaller_batch(data: FirstChangeData) -> bool:
+    """Whether leaving that batch out, or padding it, spares the recompile: symbols cost more."""
+    return data.is_smaller and data.dimension == 0
 
 
 def lines(data: FirstChangeData) -> str | None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-from tracelens.logs._checks import RangeCheck
+from tracelens.dynamo.recompile_history import Step
+from tracelens.dynamo.recompile_variants import is_size
+from tracelens.logs.recompiles import RangeCheck, TensorMismatch
 from tracelens.rules.rcp._branched import branches
 from tracelens.rules.rcp._data import RecompileData
 from tracelens.rules.rcp._remainder import multiples, padded
@@ -18,6 +20,7 @@ __all__ = [
     "is_made_inside",
     "is_multiple",
     "is_number",
+    "is_of_one",
     "is_one_of_many",
     "is_range",
     "needs_number",
@@ -28,6 +31,8 @@ __all__ = [
     "value_of",
 ]
 
+#: What a symbol stands for at least: 0 and 1 have entries of their own.
+LEAST = 2
 #: A value that a formula names.
 _NAMED = re.compile(r"(?<![\w.'])[A-Za-z_][\w.\[\]']{0,400}+(?!\()")
 #: What takes a number of Python and no tensor.
@@ -55,6 +60,8 @@ class RelationData(RecompileData):
     is_inner: bool = False
     #: Older entries hold sizes as constants: the first calls were compiled for them.
     is_learned: bool = False
+    #: That a size of 1 asks for the condition: a sentence, empty where it is not known to.
+    of_one: str = ""
     #: A line that branches on the same number; None where the log has no guards to tell by.
     branch: str | None = None
 
@@ -64,9 +71,38 @@ def is_one_of_many(data: RelationData) -> bool:
     return data.conditions > 1 or data.is_range
 
 
+#: What ATen compares the elements of one image with, to hand its convolution to oneDNN.
+_ELEMENTS = re.compile(r"\b20480\b")
+_ONE_IMAGE = (
+    "A batch of 1 asks for it (RCP016): of one image a convolution on a CPU counts the elements, "
+    "and of two or more it does not."
+)
+_ONE_ROW = "A size of 1 asks for it (RCP016), as another reason of the same recompile says."
+
+
+def is_of_one(step: Step, code: str) -> str:
+    """Say that a size of 1 asks for the condition, where it does.
+
+    One symbol stands for all sizes that are equal: an older entry may tell that of another tensor.
+    """
+    check = step.check
+    if "conv" in code and _ELEMENTS.search(str(check)):
+        return _ONE_IMAGE
+    if not isinstance(check, RangeCheck) or check.low != LEAST or check.dimension is None:
+        return ""
+    came = (
+        one.check.actual
+        for one in step.seen.record.failures
+        if isinstance(one.check, TensorMismatch)
+        and is_size(one.check)
+        and one.check.index == check.dimension[1]
+    )
+    return _ONE_ROW if "1" in came else ""
+
+
 def is_range(check: object) -> bool:
     """Whether it holds a size between two ends, of which the lower is no 0 or 1."""
-    return isinstance(check, RangeCheck) and check.low > 2 and check.high is not None
+    return isinstance(check, RangeCheck) and check.low > LEAST and check.high is not None
 
 
 def is_multiple(data: RelationData) -> bool:

@@ -14,10 +14,7 @@ from tracelens.dynamo.entry_guards import (
     set_since,
     symbolic,
 )
-from tracelens.dynamo.recompile_history import (
-    Series,
-    histories,
-)
+from tracelens.dynamo.recompile_history import Series, histories
 from tracelens.evidence import Gap, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.frames import Frame
@@ -37,6 +34,7 @@ from tracelens.rules.rcp._marking import (
     also,
     can_mark,
     dropped,
+    is_smaller_batch,
     lines,
     mark,
     marked,
@@ -174,11 +172,12 @@ class FirstDynamicRecompile(RecompileRule):
         Remedy(
             "compile-dynamic",
             "Compile with dynamic=True: sizes and numbers are symbols from the first call on.",
-            when="a number, or a part of an object, that the new entry does not hold, whose "
-            "recompiles took most of the compile time, and neither values nor strides ask for more",
+            when="a number, or a part of an object, no batch that got smaller, that the new entry "
+            "does not hold, whose recompiles took most of the compile time, and neither values nor "
+            "strides ask for more",
             applies=lambda data: (
                 data.is_heavy
-                and not (data.since or data.has_strides)
+                and not (data.since or data.has_strides or is_smaller_batch(data))
                 and not (data.is_constant or data.is_conditional)
                 and (not data.is_passed or data.dimension is None)
             ),

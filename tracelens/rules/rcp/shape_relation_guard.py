@@ -37,6 +37,7 @@ from tracelens.rules.rcp._relation import (
     is_made_inside,
     is_multiple,
     is_number,
+    is_of_one,
     is_one_of_many,
     is_range,
     needs_number,
@@ -279,6 +280,7 @@ def _data(cause: str, group: list[tuple[History, Step]], code: str) -> RelationD
         is_range=any(is_range(step.check) for step in steps),
         is_smaller=len(steps) == 1 and is_smaller(first),
         is_duck=is_duck_sized(steps),
+        of_one=is_of_one(first, code or _line(first.failure)),
         is_learned=any(map(_is_learned, steps)),
         is_inner=is_library(history.file)
         and not any(step.place.frame.startswith("0/") for step in steps),
@@ -359,13 +361,16 @@ def _bounded(data: RelationData) -> str:
 
 def _looked_at(data: RelationData) -> str:
     """Say why no change is named: what is compiled in a warm-up instead are the same entries."""
-    text = " Nothing is known that spares this entry: the condition is on no remainder and no "
-    text += "stride, and "
-    text += (
-        "the line branches on the size of a tensor that the function makes itself."
-        if is_made_inside(data)
-        else "the line is no branch of the program's own."
-    )
+    if data.of_one:
+        text = f" {data.of_one}"
+    else:
+        text = " Nothing is known that spares this entry: the condition is on no remainder and no "
+        text += "stride, and "
+        text += (
+            "the line branches on the size of a tensor that the function makes itself."
+            if is_made_inside(data)
+            else "the line is no branch of the program's own."
+        )
     if data.is_learned:
         text += " The first size stays a constant, in an entry beside those of the two sides."
     return text

@@ -11,6 +11,7 @@ from tracelens.dynamo.entry_guards import entry_of, has_symbols
 from tracelens.dynamo.layers import LayerShapes, serves_layers
 from tracelens.dynamo.recompile_history import Series, Step, histories, series, settles
 from tracelens.dynamo.recompile_variants import is_condition, is_size
+from tracelens.dynamo.specialised import SpecializedSize, needed, told_of
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.frames import Frame
@@ -28,7 +29,6 @@ from tracelens.rules.rcp._weight import Weight
 from tracelens.words import plural
 
 if TYPE_CHECKING:
-    from tracelens.dynamo.specialised import SpecializedSize
     from tracelens.logs.dynamic import CreateSymbol
 
 __all__ = ["TensorSizeKeepsChanging"]
@@ -43,6 +43,8 @@ _LOOP = re.compile(
     r"|(?P<of>[\w.]{1,80})\.(?:size\(|shape\[)(?P<index>\d)[)\]])\):"
 )
 LOOP = "loop"
+#: What needs the number is no line that DYN004 tells, but an operation, as of a library.
+NEEDED = "needed"
 #: Lines quoted, and values listed, per finding.
 MAX_QUOTED = 5
 MAX_VALUES = 8
@@ -117,7 +119,7 @@ class TensorSizeKeepsChanging(RecompileRule):
         Remedy(
             "change-line",
             "Change the line that turns the size into a constant: DYN004 names it.",
-            when='the log of TORCH_LOGS="dynamic" shows such a line',
+            when='the log of TORCH_LOGS="dynamic" shows such a line, which DYN004 tells',
             applies=lambda data: data.held == "specialized",
             basis="tested",
             proof="tests/advice/DYN004/change-line.py",
@@ -134,7 +136,9 @@ class TensorSizeKeepsChanging(RecompileRule):
         ),
         Remedy(
             "default-dynamic",
-            "Take dynamic=False or mark_static out of the program, if it has one of them.",
+            "Take dynamic=False or mark_static out of the program, if it has one of them. Where a "
+            "framework compiles the model, its own argument for that may hold dynamic=False, also "
+            "by default: set it to None.",
             when="the log made no symbol of the size, or it does not say, and the function is no "
             "library's",
             applies=lambda data: (
@@ -180,7 +184,7 @@ class TensorSizeKeepsChanging(RecompileRule):
             definition, index = values.history.definition, values.subject[-1]
             if size and not serves_layers(definition, index, layers):
                 groups.setdefault(values.subject, []).append(values)
-        constants = {(row.record.definition, *row.record.subject) for row in specialized}
+        constants, named = needed(specialized), told_of(specialized)
         weight = Weight.of(recompiles, frames, seconds)
         symbolic = {
             (one.function, one.file, one.line)
@@ -190,13 +194,17 @@ class TensorSizeKeepsChanging(RecompileRule):
         for group in groups.values():
             own = any(values.history.definition in symbolic for values in group)
             own = own or any(_is_dynamic(step, trees) for one in group for step in one.steps)
-            held = "number" if own else ""
+            held, by = "number" if own else "", ""
             if len(symbols):
-                known = any(values.subject_in(constants) for values in group)
-                held = "specialized" if known else held or "static"
+                is_known = any(values.subject_in(constants) for values in group)
+                is_told = any(values.subject_in(named) for values in group)
+                held = "specialized" if is_told else NEEDED if is_known else held or "static"
+            if held == NEEDED:
+                by = next(code for key, code in constants.items() if _is_of(group, key))
             steps = [step for values in group for step in values.steps]
             cost, heavy = cost_of(steps, frames), weight.heavy(steps, frames)
-            yield self._finding(group, trees, held, cost, heavy)
+            why = _WHY[held].format(f"`{by}`" if by else "an operation")
+            yield self._finding(group, trees, held, (cost, heavy, why))
 
     def follows(self, finding: Finding) -> Iterator[Story]:
         """Belong to the line that turns the size into a constant."""
@@ -206,8 +214,13 @@ class TensorSizeKeepsChanging(RecompileRule):
         yield from super().follows(finding)
 
     def _finding(
-        self, group: list[Series], trees: Table[GuardTree], held: str, cost: Cost | None, heavy: str
+        self,
+        group: list[Series],
+        trees: Table[GuardTree],
+        held: str,
+        told: tuple[Cost | None, str, str],
     ) -> Finding:
+        cost, heavy, why = told
         longest = max(group, key=lambda values: len(values.steps))
         steps = [step for values in group for step in values.steps]
         before = len(longest.unrecorded)
@@ -216,7 +229,7 @@ class TensorSizeKeepsChanging(RecompileRule):
         history, (_, _, _, source, index) = longest.history, longest.subject
         place = history.code(longest.steps[0], trees)
         if held in {"", "number"} and _loops_over(place.code, str(source), index):
-            held = LOOP
+            held, why = LOOP, _WHY[LOOP]
         sizes = longest.values
         more = ", ..." if len(sizes) > MAX_VALUES else ""
         changed = f"Dimension {index} of `{source}` was {', '.join(sizes[:MAX_VALUES])}{more}"
@@ -234,7 +247,7 @@ class TensorSizeKeepsChanging(RecompileRule):
             index,
             title=title,
             message=f"{changed}: {times}. Dynamo makes a size dynamic when it "
-            f"changes for the first time; {_WHY[held]}{spent}",
+            f"changes for the first time; {why}{spent}",
             severity=self.severity if certain or heavy else Severity.INFO,
             confidence=Confidence.HIGH if certain else _UNSURE[bool(heavy)],
             count=len(steps),
@@ -244,6 +257,10 @@ class TensorSizeKeepsChanging(RecompileRule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _is_of(group: list[Series], key: tuple[object, ...]) -> bool:
+    return any(values.subject_in([key]) for values in group)
 
 
 def _loops_over(code: str, source: str, index: int | None) -> bool:
@@ -278,6 +295,7 @@ _UNSURE = {False: Confidence.LOW, True: Confidence.MEDIUM}
 #: Why a size that changes again was not a symbol.
 _WHY = {
     "specialized": "it did, and a line of code turned the symbol back into a constant.",
+    NEEDED: "it did, and {} needs the number, so that it is a constant again.",
     "static": "here it did not: it is held static, by dynamic=False or mark_static.",
     LOOP: "here a loop over it is unrolled, into another graph for every number of rounds.",
     "number": "others of this function stayed symbols, so something specializes this one: a line "

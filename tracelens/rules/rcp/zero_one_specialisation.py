@@ -52,8 +52,18 @@ class SizeData(RecompileData):
     must_know: bool = False
 
 
+def _is_last(data: RecompileData) -> bool:
+    """Whether it is a batch that came after larger ones."""
+    is_batch = data.dimension == 0 and data.held not in {NEXT, CACHE}
+    return is_batch and all(one.kind == "size" and one.actual == "1" for one in data.guards)
+
+
 def _must_know(data: RecompileData) -> bool:
     return isinstance(data, SizeData) and data.must_know
+
+
+def _or_let(data: RecompileData) -> str:
+    return "Let" if data.is_of_library else "Or let"
 
 
 def _dimension(data: RecompileData) -> str:
@@ -127,16 +137,26 @@ class ZeroOneSpecialisation(RecompileRule):
                 if data.dimension == 0
                 else "Pad: do not call with a batch or a length of 0 or 1."
             ),
-            when="a size that is neither that of one token after its prompt nor a cache's",
-            applies=lambda data: data.held not in {NEXT, CACHE},
+            when="a size that is neither that of one token after its prompt nor a cache's, of a "
+            "function that is no package's",
+            applies=lambda data: data.held not in {NEXT, CACHE} and not data.is_of_library,
             basis="tested",
             proof="tests/advice/RCP016/pad.py",
         ),
         Remedy(
+            "drop-last",
+            "If it was the last batch of a data set: in training leave it out (`drop_last=True` of "
+            "the DataLoader).",
+            when="a batch of 1 after larger ones, of a function that is a package's",
+            applies=lambda data: _is_last(data) and data.is_of_library,
+            basis="tested",
+            proof="tests/advice/RCP023/drop-last.py",
+        ),
+        Remedy(
             "unbacked",
             lambda data: (
-                f"Or let {_dimension(data)} be unbacked: one entry then serves 0 and 1 too. Where "
-                "an operation must know whether it is 1, the graph breaks there, and "
+                f"{_or_let(data)} {_dimension(data)} be unbacked: one entry then serves 0 and 1 "
+                "too. Where an operation must know whether it is 1, the graph breaks there, and "
                 "fullgraph=True raises. Mark every argument of that size: one alone gains nothing."
             ),
             when="an argument of the function, no token after its prompt, and no operation of its "
@@ -221,7 +241,10 @@ class ZeroOneSpecialisation(RecompileRule):
                 held=NEXT if token else CACHE if cache else BATCH if told else "",
             )
             data = self.Data(**finding.data, must_know=knows)
-            update = {"data": data.model_dump(mode="json"), "advice": self.advise(data)}
+            advice = self.advise(data)
+            update = {"data": data.model_dump(mode="json"), "advice": advice}
+            if not (advice or finding.harmless):
+                update["message"] = finding.message + _USUAL
             yield finding.model_copy(update=update)
 
     def follows(self, finding: Finding) -> Iterator[Story]:
@@ -232,6 +255,10 @@ class ZeroOneSpecialisation(RecompileRule):
         yield from super().follows(finding)
 
 
+_USUAL = (
+    " The function is a package's, which may well be meant to be called like this; padded, each "
+    "such call computes more. So no change is named."
+)
 _GROWS = ", the length of a cache of keys and values, which grows with each token"
 _HARMLESS = {
     False: "one entry for 0 or 1 is by design",
