@@ -138,7 +138,8 @@ class BreakSite(msgspec.Struct):
     @property
     def callers(self) -> tuple[StackFrame, ...]:
         """The user's own lines that lead there by any of the records, if it is in a package."""
-        found = [user_code.caller(seen.record.stack, self.line.file) for _, seen in self.events]
+        file = self.line.file
+        found = [user_code.caller(seen.record.stack, file) for _, seen in self.events]
         return tuple({(one.file, one.line): one for one in found if one is not None}.values())
 
     @property
@@ -367,9 +368,8 @@ def records(found: Iterable[BreakSite]) -> int:
 
 def once(site: BreakSite) -> str:
     """Return where the break is, for a sentence: the line, its code, and who called it."""
-    line = site.line
+    line, caller = site.line, site.caller
     code = f": `{line.code}`" if line.code else ""
-    caller = site.caller
     via = f", reached from {user_code.short(caller.file, caller.line)}" if caller else ""
     place = user_code.short(line.file, line.line)
     return f"{place}{code}{via}" if code or not place else f"It breaks at {place}{via}"

@@ -18,11 +18,12 @@ def branches_on(site: BreakSite) -> bool:
 
     Where a loop is given up, the record has the lines of the loop.
     """
-    found = _NAMES.match(site.line.code)
+    code = site.line.code
+    found = _NAMES.match(code)
     if found is None:
         return False
     names = re.compile(rf"\b(?:{found[1].replace(' ', '').replace(',', '|')})\b")
-    return any(_decides(seen.text, site.line.code, names) for _, seen in site.events)
+    return any(_decides(seen.text, code, names) for _, seen in site.events)
 
 
 def _decides(text: str, code: str, names: re.Pattern[str]) -> bool:

@@ -153,10 +153,10 @@ class AutogradInsideGraph(SiteRule):
         """Yield one finding per line of the program."""
         is_foreign = trees.derived(_compiles_foreign_step)
         found = sites(breaks, self.families, setup=setup)
-        others = [site for site in sites(breaks, setup=setup) if not _sets_grad(site)]
+        cuts = _cuts(site for site in sites(breaks, setup=setup) if not _sets_grad(site))
         look_for_flags(found, recompiles)
         for finding in self.each(found, breaks, frames, trees):
-            left = _not_traced(finding) if is_foreign or _is_cut(finding, others) else finding
+            left = _not_traced(finding) if is_foreign or _is_cut(finding, cuts) else finding
             if finding.advice and not left.advice:
                 left = left.model_copy(update={"message": finding.message + _ELSEWHERE})
             yield _set_alone(left)
@@ -211,19 +211,27 @@ def _sets_grad(site: BreakSite) -> bool:
     return "requires_grad" in site.line.code and "autograd.grad" not in site.record.text
 
 
-def _is_cut(finding: Finding, others: Iterable[BreakSite]) -> bool:
+def _cuts(others: Iterable[BreakSite]) -> dict[tuple[str, str], set[tuple[str, int]]]:
+    """Return, by file and function on the way to a break, the places that the breaks are at."""
+    places: dict[tuple[str, str], set[tuple[str, int]]] = {}
+    for site in others:
+        line = site.line
+        for one in site.stack:
+            places.setdefault((one.file, one.function), set()).add((line.file, line.line))
+    return places
+
+
+def _is_cut(finding: Finding, cuts: dict[tuple[str, str], set[tuple[str, int]]]) -> bool:
     """Tell whether the function breaks the graph elsewhere, too.
 
     One graph must hold what is differentiated and the call; the step of an optimizer that is in
     the same function breaks it.
     """
     at = finding.where
-    return at is not None and any(
-        (one.file, one.function) == (at.file, at.function)
-        for site in others
-        if (site.line.file, site.line.line) != (at.file, at.line)
-        for one in site.stack
-    )
+    if at is None:
+        return False
+    places = cuts.get((at.file, at.function or ""), set())
+    return len(places) > ((at.file, at.line) in places)
 
 
 def _not_traced(finding: Finding) -> Finding:
