@@ -228,9 +228,9 @@ def _is_cut(finding: Finding, cuts: dict[tuple[str, str], set[tuple[str, int]]])
     the same function breaks it.
     """
     at = finding.where
-    if at is None:
+    if at is None or at.function is None:
         return False
-    places = cuts.get((at.file, at.function or ""), set())
+    places = cuts.get((at.file, at.function), set())
     return len(places) > ((at.file, at.line) in places)
 
 
