@@ -7,6 +7,8 @@ import pytest
 from tracelens import analyze
 from tracelens.report import Severity
 
+RULES = Path(__file__).parents[2] / "fixtures" / "rules"
+
 PREFIX = "V1120 14:02:01.000000 7 torch/_dynamo/guards.py:4483] [0/1] "
 LOG = (
     PREFIX
@@ -166,7 +168,7 @@ def test_an_entry_of_an_argument_is_marked_as_its_caller_names_it(
 
 def test_a_value_that_the_first_call_set_asks_for_the_same_recompile() -> None:
     """A recompile tells the first guard that fails; the trees of both entries hold the other."""
-    folder = next((Path(__file__).parents[2] / "fixtures" / "rules").glob("RCP003-*"))
+    folder = next(RULES.glob("RCP003-*"))
     report = analyze(str(folder / "fires-config-set-meanwhile.log.gz"))
     (found,) = [one for one in report.shown if one.code == "RCP003"]
     assert "for that alone it would have been compiled again" in found.message
@@ -194,3 +196,48 @@ def test_where_more_was_set_no_mark_alone_is_advised(name: str, tmp_path: Path) 
     log.write_text(before + LOG.format(size="None"))
     (found,) = [one for one in analyze(str(log)).findings if one.code == "RCP003"]
     assert [one.id for one in found.advice] == ["mark-dynamic"]
+
+
+@pytest.mark.parametrize(
+    ("name", "fits"),
+    [("fires-conv-fewer-than-16.log", "2 to 15"), ("fires-conv-16-and-more.log", "")],
+)
+def test_a_mark_is_advised_where_one_entry_fits_both_sizes(name: str, fits: str) -> None:
+    """Of 16 images on, and of fewer, a convolution without a stride asks for other code.
+
+    With the batch marked before the first call, 32 and then 4 images are compiled twice all the
+    same, and 32 and then 20 once.
+    """
+    (log,) = RULES.glob(f"RCP003-*/{name}")
+    (found,) = [one for one in analyze(str(log)).findings if one.code == "RCP003"]
+    ids = [one.id for one in found.advice]
+    assert found.data["fits"] == fits
+    assert ("mark-dynamic" in ids, "pad-few" in ids) == (not fits, bool(fits))
+    needs = f"which fits {fits}: the size before needs an entry of its own."
+    assert (needs in found.message) == bool(fits)
+
+
+@pytest.mark.parametrize(
+    ("guard", "fits"),
+    [
+        ("2 <= L['args'][0].size()[0] <= 31", "2 to 31"),
+        ("2 <= L['args'][0].size()[0] <= 32", ""),
+        ("32 <= L['args'][0].size()[0]", ""),
+        ("33 <= L['args'][0].size()[0]", "33 and more"),
+        ("L['args'][0].size()[0] <= 31", "0 to 31"),
+        ("33 <= L['args'][0].size()[1]", ""),
+        ("33 <= L['args'][1].size()[0]", ""),
+        ("33 <= L['args'][0].size()[0] + 1", ""),
+    ],
+)
+def test_the_size_before_is_in_the_range_of_the_new_entry(
+    guard: str, fits: str, tmp_path: Path
+) -> None:
+    (log,) = RULES.glob("RCP003-*/fires-conv-fewer-than-16.log")
+    text = log.read_text(encoding="utf-8")
+    mended = text.replace("2 <= L['args'][0].size()[0] <= 15", guard)
+    assert mended != text or not fits
+    path = tmp_path / "run.log"
+    path.write_text(mended, encoding="utf-8")
+    (found,) = [one for one in analyze(str(path)).findings if one.code == "RCP003"]
+    assert found.data["fits"] == fits

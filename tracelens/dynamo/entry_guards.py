@@ -17,6 +17,7 @@ __all__ = [
     "holds",
     "is_tensor",
     "is_token",
+    "leaves_out",
     "of_compilation",
     "set_since",
     "symbolic",
@@ -32,6 +33,13 @@ _TENSOR = re.compile(
 _SIZES = re.compile(r", size=\[(?P<sizes>[\d, None]{0,400})\]")
 _STRIDES = re.compile(r", stride=\[(?P<strides>[\d, None]{0,400})\]")
 _TOKEN = re.compile(r", torch\.int(?:64|32), .{0,80}, size=\[(?:\d{1,9}|None), 1\]")
+
+#: The sizes that an entry with a symbol takes: ``2 <= L['x'].size()[0] <= 15``.
+_RANGE = re.compile(
+    r"(?:(?P<low>\d{1,18}) <= )?"
+    r"L\['(?P<name>\w{1,80})'\](?P<path>(?:\['\w{1,80}'\]|\[\d{1,4}\]){0,6})"
+    r"\.size\(\)\[(?P<index>\d{1,3})\](?: <= (?P<high>\d{1,18}))?$"
+)
 
 #: An attribute of the module, or of what it holds, by plain names.
 _KEPT = r"(?P<source>L\['(?:self|args)'\](?:\[0\])?(?:\.\w{1,80}){1,8})"
@@ -105,6 +113,22 @@ def holds(trees: list[GuardTree], source: str, index: int) -> bool:
                 every = sizes["sizes"].split(",")
                 return index < len(every) and every[index].strip().isdecimal()
     return False
+
+
+def leaves_out(trees: list[GuardTree], source: str, index: int, size: int) -> str:
+    """Return the range of an entry's symbol if ``size`` is outside it, as ``2 to 15``."""
+    for tree in trees:
+        for guard in tree.guards:
+            found = _RANGE.match(guard.expression) if ".size()[" in guard.expression else None
+            if not found or (f"{found['name']}{found['path']}", found["index"]) != (
+                source,
+                str(index),
+            ):
+                continue
+            low, high = int(found["low"] or 0), found["high"]
+            if size < low or (high and size > int(high)):
+                return f"{low} to {high}" if high else f"{low} and more"
+    return ""
 
 
 def takes_any_stride(trees: list[GuardTree], source: str, index: int) -> bool:

@@ -222,14 +222,9 @@ class CompileTimeDominates(Rule):
         """Return the finding where most of a graph is one module that it calls again and again."""
         exact = sums.basis == "measured"
         took = f"{'' if exact else 'about '}{length(1000 * sums.seconds)}"
-        data = CompileData(
-            seconds=sums.seconds,
-            compilations=sums.count,
-            again=sums.again,
-            again_seconds=sums.again_seconds,
-            untold_seconds=rest,
-            is_measured=exact,
-            is_layered=sums.layered,
+        data = _data(
+            sums,
+            rest,
             operations=called.statements,
             calls=called.times,
             module=called.module,
@@ -266,14 +261,9 @@ class CompileTimeDominates(Rule):
         clocks = (
             "" if exact else " These are the clocks of the log: TORCH_TRACE would tell exactly."
         )
-        data = CompileData(
-            seconds=sums.seconds,
-            compilations=sums.count,
-            again=sums.again,
-            again_seconds=sums.again_seconds,
-            untold_seconds=rest,
-            is_measured=exact,
-            is_layered=sums.layered,
+        data = _data(
+            sums,
+            rest,
             blocks=blocks.number,
             blocks_at=blocks.path,
             blocks_in=blocks.root,
@@ -312,6 +302,20 @@ class CompileTimeDominates(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _data(sums: CompileSeconds, rest: float, **repeated: str | int) -> CompileData:
+    """Return what compiling took, and what of it is repeated."""
+    return CompileData(
+        seconds=sums.seconds,
+        compilations=sums.count,
+        again=sums.again,
+        again_seconds=sums.again_seconds,
+        untold_seconds=rest,
+        is_measured=sums.basis == "measured",
+        is_layered=sums.layered,
+        **repeated,
+    )
 
 
 def _again(sums: CompileSeconds, *, is_told: bool) -> str:

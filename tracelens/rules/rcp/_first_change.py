@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.entry_guards import entry_of, leaves_out
 from tracelens.dynamo.recompile_history import (
     History,
     Series,
@@ -16,10 +18,14 @@ from tracelens.dynamo.recompile_history import (
     settles,
 )
 from tracelens.dynamo.recompile_variants import is_condition, is_special
-from tracelens.logs.recompiles import TensorMismatch, ValueCheck
+from tracelens.logs.recompiles import MAX_DIGITS, TensorMismatch, ValueCheck
 from tracelens.rules.rcp._relation import is_range
 
-__all__ = ["Change", "changes_of", "fullest", "is_cut_later"]
+if TYPE_CHECKING:
+    from tracelens.evidence import Table
+    from tracelens.logs.guards import GuardTree
+
+__all__ = ["Change", "changes_of", "fullest", "is_cut_later", "left_out", "told_of"]
 
 
 #: How far from the program's code the frames of torch are.
@@ -136,3 +142,47 @@ def is_cut_later(changes: list[Change]) -> bool:
         for later in change.history.steps
         if later.number > change.steps[-1].number
     )
+
+
+def left_out(changes: Iterable[Change], trees: Table[GuardTree]) -> str:
+    """Return the range of a new entry that does not fit the size before: both are needed.
+
+    A condition of the code told the sizes apart, such as that of a convolution on 16 images.
+    """
+    for change in changes:
+        step = change.steps[0]
+        check = step.check
+        if not isinstance(check, TensorMismatch) or check.index is None:
+            continue
+        if not check.expected.isdecimal() or len(check.expected) >= MAX_DIGITS:
+            continue
+        entry = entry_of(step.place, trees)
+        if fits := leaves_out(entry, str(check.source), check.index, int(check.expected)):
+            return fits
+    return ""
+
+
+def told_of(changes: list[Change], *, is_constant: bool, conditions: int, fits: str) -> str:
+    """Say what changed, and what the function was compiled for then."""
+    function = changes[0].history.function
+    first = changes[0].steps[0].check
+    if isinstance(first, TensorMismatch):
+        text = f"It changed from {first.expected} to {first.actual}, and"
+    else:
+        values = Series(changes[0].history, changes[0].steps).values
+        text = f"It was {', then '.join(values)}; then another value came, and"
+    if is_constant:
+        return (
+            text + f" `{function}` was compiled once more, for it alone: dynamic=False or "
+            "mark_static holds it constant, or a line of code that needs the number."
+        )
+    text += f" `{function}` was compiled once more with it as a symbol"
+    if fits:
+        text += f", which fits {fits}: the size before needs an entry of its own."
+    else:
+        text += "; conditions on it needed more." if conditions else ", which fits further values."
+    entries = sum(len(change.steps) for change in changes)
+    if entries > 1:
+        text += f" With it, in all, {entries} entries were compiled: other variants of the function"
+        text += " and other functions that the same change reaches."
+    return text

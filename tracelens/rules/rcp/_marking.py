@@ -42,6 +42,8 @@ class FirstChangeData(RecompileData):
     is_constant: bool = False
     #: Later entries, for conditions on the symbol. One is for the other side of a condition.
     conditions: int = 0
+    #: The sizes that the new entry fits, where that before is not among them: ``2 to 15``.
+    fits: str = ""
     #: How many times as long as the first entry it took, where nothing but its symbol differs.
     times_longer: float = 0.0
     #: Whether it came with fewer rows than before, as a last batch has.
@@ -69,8 +71,8 @@ class FirstChangeData(RecompileData):
 
     @property
     def is_conditional(self) -> bool:
-        """Whether there are several conditions, so that more entries than two are needed."""
-        return self.conditions > 1
+        """Whether conditions on the symbol ask for more entries than one."""
+        return self.conditions > 1 or bool(self.fits)
 
     @property
     def marks(self) -> tuple[Mark, ...]:

@@ -27,7 +27,14 @@ from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story, last_batch
 from tracelens.rules.rcp._batch import BATCH_SIZE, Batch, of_batch
 from tracelens.rules.rcp._data import Function, RecompileData, RecompileRule, guards_of
-from tracelens.rules.rcp._first_change import Change, changes_of, fullest, is_cut_later
+from tracelens.rules.rcp._first_change import (
+    Change,
+    changes_of,
+    fullest,
+    is_cut_later,
+    left_out,
+    told_of,
+)
 from tracelens.rules.rcp._last import ONE_SIZE, is_smaller
 from tracelens.rules.rcp._marking import (
     FirstChangeData,
@@ -131,7 +138,8 @@ class FirstDynamicRecompile(RecompileRule):
         Remedy(
             "mark-dynamic",
             mark,
-            when="a dimension of an argument that is a tensor, or of an entry of one",
+            when="a dimension of an argument that is a tensor, or of an entry of one; one entry "
+            "fits both sizes",
             applies=lambda data: can_mark(data) and not data.since,
             code=lines,
             since="2.3",
@@ -165,8 +173,13 @@ class FirstDynamicRecompile(RecompileRule):
             "pad-few",
             "Pad the inputs to a few sizes, and call each of them once before the first request. "
             "To mark the dimension may not help: conditions on it need entries of their own.",
-            when="later entries were compiled for conditions on the symbol",
-            applies=lambda data: data.is_conditional and not (data.is_constant or data.is_batch),
+            when="later entries were compiled for conditions on the symbol, or the new entry does "
+            "not fit the size before, unless the batch is to be left out or padded",
+            applies=lambda data: (
+                data.is_conditional
+                and not (data.is_constant or data.is_batch)
+                and not (data.fits and data.is_smaller and data.is_heavy)  # that is to be padded
+            ),
             proof="https://docs.pytorch.org/docs/stable/torch.compiler_dynamic_shapes.html",
         ),
         Remedy(
@@ -277,6 +290,7 @@ class FirstDynamicRecompile(RecompileRule):
             constant = index is not None and all(
                 _holds(one, source, index, trees) for one in changes
             )
+            fits = "" if index is None else left_out(changes, trees)
             conditions = max(change.conditions(source, index) for change in changes)
             symbols = tuple(dict.fromkeys((*symbolic(entry), *later[function, file, line])))
             times = longer(steps, frames) if part and weight.most == 1 else 0.0
@@ -284,7 +298,11 @@ class FirstDynamicRecompile(RecompileRule):
             told: dict[str, object] = {"is_smaller": smaller}
             told |= {"times_longer": times, "is_constant": constant, "is_followed": cut}
             told |= {"since": set_since(entry_before(first.steps[0].place, trees), entry)}
-            told |= {"conditions": conditions, "is_varied": len(first.history.variants) > 1}
+            told |= {
+                "fits": fits,
+                "conditions": conditions,
+                "is_varied": len(first.history.variants) > 1,
+            }
             told |= {"is_batch": changes is leads, "in_batch": batch.holds(steps)}
             told |= {"is_heavy": bool(part) or changes is leads}
             told |= {"has_strides": (function, file, line) in strides}
@@ -301,7 +319,7 @@ class FirstDynamicRecompile(RecompileRule):
                 index,
                 title=f"{_named(source, index)} changed for the first time: "
                 + (plural(len(steps), "recompile") if loud else "expected"),
-                message=_told(function, changes, is_constant=constant, conditions=conditions)
+                message=told_of(changes, is_constant=constant, conditions=conditions, fits=fits)
                 + (f" It took {part}" if part else "")
                 + (f", {times:.1f} times as long as the first compilation" if times else "")
                 + ("." if part else "")
@@ -314,7 +332,11 @@ class FirstDynamicRecompile(RecompileRule):
                 cost=cost_of(steps, frames),
                 advice=self.advise(data),
                 data=data,
-                harmless=None if loud else _CONDITIONAL if conditions else _HARMLESS[constant],
+                harmless=None
+                if loud
+                else _CONDITIONAL
+                if conditions
+                else _HARMLESS[constant or bool(fits)],
                 severity=(Severity.WARNING if heavy else Severity.INFO) if loud else None,
             )
 
@@ -323,7 +345,7 @@ _AGAIN = " After that it was compiled again, and why is not in the log."
 _CUT = " The log is cut: whether the size kept changing is not known."
 
 
-#: Why nothing need be done, by whether the new entry is for one size.
+#: Why nothing need be done, by whether each of the sizes needs an entry of its own.
 _HARMLESS = {
     False: "further values fit the entry with the symbol",
     True: "two sizes need two entries",
@@ -346,27 +368,6 @@ def _changed(changes: list[Change]) -> Iterator[Mark]:
 
 def _named(source: str, index: int | None) -> str:
     return f"`{source}`" if index is None else f"dimension {index} of `{source}`"
-
-
-def _told(function: str, changes: list[Change], *, is_constant: bool, conditions: int) -> str:
-    first = changes[0].steps[0].check
-    if isinstance(first, TensorMismatch):
-        text = f"It changed from {first.expected} to {first.actual}, and"
-    else:
-        values = Series(changes[0].history, changes[0].steps).values
-        text = f"It was {', then '.join(values)}; then another value came, and"
-    if is_constant:
-        return (
-            text + f" `{function}` was compiled once more, for it alone: dynamic=False or "
-            "mark_static holds it constant, or a line of code that needs the number."
-        )
-    text += f" `{function}` was compiled once more with it as a symbol"
-    text += "; conditions on it needed more." if conditions else ", which fits further values."
-    entries = sum(len(change.steps) for change in changes)
-    if entries > 1:
-        text += f" With it, in all, {entries} entries were compiled: other variants of the function"
-        text += " and other functions that the same change reaches."
-    return text
 
 
 def _data(
