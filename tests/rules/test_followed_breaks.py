@@ -63,6 +63,13 @@ def test_without_gradients_both_are_told_as_they_are() -> None:
         ("if norm > 1.0:", ""),
         ("if score < self.best:", ""),
         ("if n > -3:", ""),
+        ("if torch.rand(1) < 0.5:", ""),
+        ("if torch.rand_like(x).mean() > 0.1:", ""),
+        ("if noise.normal_().max() > 0.5:", ""),
+        (
+            "if x.normalize().sum() > 0:",
+            "torch.where(x.normalize().sum() > 0, x.normalize().sum(), 1)",
+        ),
     ],
 )
 def test_what_a_side_may_divide_by(line: str, safe: str) -> None:
@@ -70,6 +77,29 @@ def test_what_a_side_may_divide_by(line: str, safe: str) -> None:
     assert may_divide(data) is bool(safe)
     assert (f"safe = {safe}" in selected(data)) is bool(safe)
     assert not may_divide(data.model_copy(update={"inference": True}))
+
+
+def test_what_is_left_behind_a_break_is_the_rest() -> None:
+    """In front of it there is a graph. Another function of the same name is given up as a whole."""
+    (lost,) = findings("fires-rest-2.13.log", "GBR006")
+    assert lost.title.startswith("the rest of `trimmed` (proj/app.py:6) runs eagerly")
+    assert "as a whole" not in lost.message
+    (other,) = findings("fires-another-forward-2.13.log", "GBR006")
+    assert other.title.startswith("`forward` (proj/app.py:12) runs eagerly")
+    (folder,) = FIXTURES.glob("GBR006-*")
+    for name, said in (
+        ("fires-rest-2.13.log", "gave up the rest of `trimmed` behind line 5, which runs eagerly."),
+        ("fires-another-forward-2.13.log", "gave up the whole function, which runs eagerly."),
+    ):
+        (number,) = (one for one in analyze(folder / name).findings if one.code == "GBR001")
+        assert said in number.message
+
+
+def test_what_is_drawn_is_drawn_once() -> None:
+    """In a line of its own it would be another number."""
+    select = advice("fires-draws-2.13.log", "GBR002")["select"]
+    assert select.code == "torch.where(torch.rand(1) < 0.5, if_true, if_false)"
+    assert "divides" not in select.text
 
 
 def test_backward_is_not_traced_along_with_an_optimizer() -> None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.break_effect import note_resumed
 from tracelens.dynamo.class_bodies import in_class_body, leave_out_bodies
 from tracelens.dynamo.reporting import reports
 from tracelens.dynamo.setup_breaks import SetupBreak
@@ -18,14 +19,13 @@ from tracelens.dynamo.wrapped import outside_of
 from tracelens.evidence import Place, Seen, Table
 from tracelens.logs.graph_breaks import GraphBreak, StackFrame
 from tracelens.report import EvidenceLine
-from tracelens.report.stories import Story, given_up
+from tracelens.report.stories import Story
 
 __all__ = [
     "BACKEND_EXCEPTION",
     "BreakSite",
     "by_place",
     "cuts",
-    "effect",
     "lost_around",
     "once",
     "records",
@@ -43,8 +43,6 @@ _HELD = re.compile(r"\bself((?:\.\w+|\[\w+\])+)\(")
 _ENTERS = frozenset({"__enter__", "__exit__", "__aenter__", "__aexit__"})
 #: Every optimizer's ``step`` is called through a wrapper in this file.
 _OPTIMIZER = "torch/optim/optimizer.py"
-#: How a record begins of a break behind which nothing of the function is compiled.
-_UNRESUMED = "then skipping the rest of the function"
 #: What torch 2.11 and later print before the reason.
 _WRAPPER = "Encountered graph break when attempting to trace"
 
@@ -58,6 +56,8 @@ class BreakSite(msgspec.Struct):
     stack: tuple[StackFrame, ...] = ()
     #: Whether Dynamo gave up a function at this line for another reason that follows from it.
     unresumed: bool = False
+    #: The line of an earlier break of the same call that was resumed; what came behind is given up.
+    resumed: int = 0
     #: The modules that are called beside the one that leads here, such as ``self.encoder``.
     beside: tuple[str, ...] = ()
     #: The modules that lead there, where the stack leaves them out and the guards name them.
@@ -267,7 +267,7 @@ def sites(
     passing = {(seen.record.file, seen.record.line, seen.record.family) for seen in setup}
     placing = breaks.derived(_placing)
     found = [
-        (site.record, BreakSite(site.family, list(site.events), site.stack))
+        (site.record, BreakSite(site.family, [*site.events], site.stack, resumed=site.resumed))
         for key, site in placing.sites.items()
         if (not wanted or site.family in wanted) and key[:3] not in passing
     ]
@@ -325,6 +325,7 @@ def _placing(breaks: Table[GraphBreak]) -> _Placing:
         if len(record.stack) > len(site.stack):
             site.stack = record.stack
     leave_out_bodies(placing.sites.values())
+    note_resumed(placing.sites.values())
     return placing
 
 
@@ -373,18 +374,6 @@ def once(site: BreakSite) -> str:
     via = f", reached from {user_code.short(caller.file, caller.line)}" if caller else ""
     place = user_code.short(line.file, line.line)
     return f"{place}{code}{via}" if code or not place else f"It breaks at {place}{via}"
-
-
-def effect(site: BreakSite) -> str:
-    """Return what the break does to the compiled code."""
-    if not site.skipped:
-        is_last = all(_UNRESUMED in seen.record.wrapper for _, seen in site.events)
-        rest = "the rest of the compiled function, as Dynamo cannot resume behind it"
-        what = rest if is_last else "what comes until the next one"
-        return f"The graph ends here, and Python runs {what}, in every call."
-    what = ", ".join(dict.fromkeys(map(given_up, site.lost))) or "the whole function"
-    times = "" if site.skipped == site.count else f" In {site.skipped} of {site.count} cases"
-    return f"{times or ' Here'} Dynamo gave up {what}, which runs eagerly.".strip()
 
 
 def lost_around(file: str) -> Story:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from tracelens.dynamo import empties
 from tracelens.rules.gbr._site_rule import BreakData, own
@@ -24,6 +25,8 @@ __all__ = [
 
 #: What only a check of values calls.
 _CHECKS = frozenset({"isfinite", "isinf", "isnan"})
+#: What draws numbers: ``torch.rand``, ``torch.randn_like``, ``x.uniform_``, ``torch.bernoulli``.
+_DRAWS = re.compile(r"rand|bernoulli|multinomial|normal_?$|uniform|exponential_|poisson")
 #: What both a check and a branch that computes call.
 _MAYBE = _CHECKS | {"all", "allclose", "any", "equal", "max", "min"}
 
@@ -133,11 +136,18 @@ def _safe(data: BreakData) -> str:
     bound, asked = test.comparators[0], ast.unparse(test.left)
     if not isinstance(bound, ast.Constant) or not isinstance(bound.value, int | float):
         return ""
-    if not 0 <= bound.value < 1 or isinstance(test.left, ast.Constant):
+    if not 0 <= bound.value < 1 or isinstance(test.left, ast.Constant) or _draws(test.left):
         return ""
     if isinstance(test.ops[0], ast.Eq | ast.Lt | ast.LtE):
         return f"torch.where({ast.unparse(test)}, 1, {asked})"
     return f"torch.where({ast.unparse(test)}, {asked}, 1)"
+
+
+def _draws(asked: ast.expr) -> bool:
+    """Whether it is drawn where it stands: nothing divides by that, a copy is another number."""
+    called = (node.func for node in ast.walk(asked) if isinstance(node, ast.Call))
+    names = [getattr(func, "attr", getattr(func, "id", "")) for func in called]
+    return any(_DRAWS.match(name) for name in names)
 
 
 def asserted(data: BreakData) -> str | None:

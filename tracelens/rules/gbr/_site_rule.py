@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.beside import look_beside
-from tracelens.dynamo.breaks import BreakSite, effect, once, sites
+from tracelens.dynamo.break_effect import effect
+from tracelens.dynamo.breaks import BreakSite, once, sites
 from tracelens.dynamo.guard_facts import one_module
 from tracelens.dynamo.needed_numbers import look_at_values
 from tracelens.dynamo.reporting import is_statement

@@ -208,7 +208,7 @@ in user code at /home/ana/proj/model.py:39
         untold = _untold(ranked)
         count = sum(records(group) for group in ranked)
         skipped = sum(site.skipped for group in ranked for site in group)
-        lost = f"; {skipped} gave up a whole function" if skipped else ""
+        lost = f"; {skipped} gave up a function" if skipped else ""
         only = ranked[0][0] if len(ranked) == 1 and ranked[0][0].family == "other" else None
         reason = (_packed(only) or _cut(reason_of(only)).removesuffix(".")) if only else ""
         package = user_code.package(only.line.file) if only else ""

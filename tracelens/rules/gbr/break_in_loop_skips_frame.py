@@ -233,12 +233,13 @@ class BreakInLoopSkipsFrame(Rule):
         quotes = [q for site in found[:MAX_QUOTED] for q in _quotes(site)]
         is_small = first.function.startswith("<")
         at = f" ({user_code.short(first.file, first.line)})" if first.file else ""
+        as_whole = "" if shown.startswith("the rest") else " as a whole"
         return self.finding(
             first.function,
             user_code.short(first.file),
             title=f"{shown}{at} runs eagerly: a graph "
             + ("break in its loop" if in_loop else "break that it cannot resume from"),
-            message=f"Dynamo gave up {shown} as a whole because the graph breaks {why}"
+            message=f"Dynamo gave up {shown}{as_whole} because the graph breaks {why}"
             f"{_roots(found)}."
             + (f" Then it gave up {others}." if others else "")
             + (PROPERTY if any(map(reads_property, found)) else ""),
@@ -325,7 +326,8 @@ def _shown(lost: Line, site: BreakSite) -> str:
     """Return what was given up, by the line that broke it where no record names the function."""
     if lost.function:
         name = as_written(lost.function)
-        return f"`{name}`" if name == lost.function else f"the rest of `{name}`"
+        is_whole = name == lost.function and not (site.resumed and name == site.line.function)
+        return f"`{name}`" if is_whole else f"the rest of `{name}`"
     line = user_code.best(site.stack)
     if lost.file or line is None:
         return "a function"

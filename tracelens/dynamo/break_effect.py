@@ -1,0 +1,71 @@
+"""What a graph break does to the compiled code, and what of a function was given up behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from tracelens.dynamo import user_code
+from tracelens.logs.graph_breaks import StackFrame
+from tracelens.report.stories import given_up
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.breaks import BreakSite
+
+__all__ = ["effect", "note_resumed"]
+
+#: How a record begins of a break behind which nothing of the function is compiled.
+_UNRESUMED = "then skipping the rest of the function"
+
+
+def effect(site: BreakSite) -> str:
+    """Return what the break does to the compiled code."""
+    if not site.skipped:
+        is_last = all(_UNRESUMED in seen.record.wrapper for _, seen in site.events)
+        rest = "the rest of the compiled function, as Dynamo cannot resume behind it"
+        what = rest if is_last else "what comes until the next one"
+        return f"The graph ends here, and Python runs {what}, in every call."
+    what = ", ".join(dict.fromkeys(map(given_up, site.lost))) or _left(site)
+    times = "" if site.skipped == site.count else f" In {site.skipped} of {site.count} cases"
+    return f"{times or ' Here'} Dynamo gave up {what}, which runs eagerly.".strip()
+
+
+def _left(site: BreakSite) -> str:
+    if not site.resumed:
+        return "the whole function"
+    return f"the rest of `{site.line.function}` behind line {site.resumed}"
+
+
+def note_resumed(sites: Iterable[BreakSite]) -> None:
+    """Note of each function given up behind which line of it an earlier break was resumed.
+
+    What is compiled behind a break is a code object of its own, with a number of its own, and
+    records since torch 2.11 print it by the name of the function that it is cut out of. Two
+    functions of one file may share a name, so the same line has to call both.
+    """
+    resumed: dict[tuple[StackFrame, str, str], tuple[int, set[str]]] = {}
+    for site in sites:
+        by = _called_by(site)
+        if by is None:
+            continue
+        line, numbers = site.line, _numbers(site)
+        key = by, line.file, line.function
+        if not site.skipped:
+            resumed[key] = line.line, numbers
+        elif not site.lost and key in resumed:
+            last, others = resumed[key]
+            site.resumed = last if last < line.line and not others & numbers else 0
+
+
+def _called_by(site: BreakSite) -> StackFrame | None:
+    """Return the line of the program, or of a package, that calls the function that breaks."""
+    line, stack = site.line, site.stack
+    if len(stack) < 2 or (stack[-1].file, stack[-1].line) != (line.file, line.line):
+        return None
+    is_torch = user_code.distance(stack[-2].file, stack[-2].function) > 1
+    return None if is_torch or stack[-1].function != line.function else stack[-2]
+
+
+def _numbers(site: BreakSite) -> set[str]:
+    """Return the numbers of the code objects that the records are of."""
+    return {place.frame.partition("/")[0] for place, _ in site.events}
