@@ -95,6 +95,32 @@ def test_what_is_left_behind_a_break_is_the_rest() -> None:
         assert said in number.message
 
 
+def test_a_number_that_python_draws_is_drawn_before_the_call() -> None:
+    """It is a tensor to the graph, and `capture_scalar_outputs` raised for `torch.roll` by it."""
+    shorten, roll = sorted(findings("fires-drawn-2.13.log", "GBR001"), key=lambda one: one.title)
+    for found in shorten, roll:
+        assert found.title.startswith("a random number of Python is read out of a tensor")
+        assert [one.id for one in found.advice] == ["draw-outside"]
+    (crop,) = findings("fires-crop-2.13.log", "GBR016")
+    assert [one.id for one in crop.advice] == ["draw-outside"]
+    assert "Or call `crop` before it" in crop.advice[0].text
+    (lost,) = findings("fires-drawn-range-2.13.log", "GBR006")
+    assert [one.id for one in lost.advice] == ["draw-outside", "compile-body"][: len(lost.advice)]
+    assert "compiled once" in lost.advice[0].text
+    (failed,) = findings("fires-drawn-2.13.log", "ERR018")
+    assert "`random` draws" in failed.title
+
+
+def test_what_a_call_returned_has_no_name_to_copy_it_by() -> None:
+    """`___stack0` is Dynamo's: the program cannot write it."""
+    (folder,) = FIXTURES.glob("GBR016-*")
+    report = analyze(folder / "fires-crop-2.13.log")
+    (layout,) = (one for one in report.findings if one.code == "RCP015")
+    assert [one.id for one in layout.advice] == ["one-layout"]
+    (crop,) = (one for one in report.findings if one.code == "GBR016")
+    assert layout.explained_by == crop.id
+
+
 def test_what_is_drawn_is_drawn_once() -> None:
     """In a line of its own it would be another number."""
     select = advice("fires-draws-2.13.log", "GBR002")["select"]

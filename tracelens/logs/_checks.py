@@ -53,8 +53,13 @@ class Source(Record):
 
     @property
     def is_variable(self) -> bool:
-        """Whether it is an argument, a local or a closure variable, and not a part of one."""
-        return self.scope != "G" and not self.path and self.name.isidentifier()
+        """Whether it is an argument, a local or a closure variable, and not a part of one.
+
+        What a call returned before a graph break, ``___stack0``, has no name in the program.
+        """
+        if self.scope == "G" or self.path or self.name.startswith("___stack"):
+            return False
+        return self.name.isidentifier()
 
 
 class TensorMismatch(Said):

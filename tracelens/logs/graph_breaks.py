@@ -28,6 +28,7 @@ __all__ = [
     "StackFrame",
 ]
 
+_DRAWN = "UnspecializedPythonVariable"  # a number of ``random``'s
 #: Rows of the report's table.
 MAX_ROWS = 200
 #: Torch's own wrapper around a model that several processes train.
@@ -287,6 +288,8 @@ class Cause(_Told):
             return "random"
         if context is not None and context.qualname.startswith(f"{DATA_PARALLEL}."):
             return "ddp"
+        if family == "other" and context is not None and _DRAWN in context.other:
+            return "random"
         if family == "data_dependent" and context is not None:
             return "scalar" if "_local_scalar_dense" in context.operator else family
         return family

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PLAIN_MODULE",
     "SCRIPTED",
+    "UNSPECIALIZED",
     "VALUES",
     "attends",
     "counts",
@@ -51,6 +52,8 @@ _MADE = re.compile(
 )
 #: By what name such a call takes its number now.
 _NAMED = {"add": "alpha", "sub": "alpha", "addcmul": "value", "addcdiv": "value"}
+#: What Dynamo calls a number that ``random`` drew in compiled code: it is a tensor to the graph.
+UNSPECIALIZED = "UnspecializedPythonVariable"
 #: What holds the packed weights of torch.ao.quantization.
 SCRIPTED = "ScriptObject"
 
@@ -241,6 +244,8 @@ def named(site: BreakSite) -> str:
     of_kind = kind.skipped_name or kind.numpy or kind.dynamic_operator or kind.drawn
     if context is None:
         return of_kind
+    if UNSPECIALIZED in context.other:
+        return UNSPECIALIZED
     return context.qualname or context.operator or context.builtin or of_kind
 
 

@@ -29,6 +29,7 @@ from tracelens.report.stories import (
     transformed,
 )
 from tracelens.rules import Rule
+from tracelens.rules.gbr._drawn import DRAW_OUTSIDE, draws
 from tracelens.rules.gbr._raised import raised, reads_property, same_exception
 from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, Line, break_data
 from tracelens.rules.gbr._values import VALUES, is_value, reason_of
@@ -153,12 +154,14 @@ class BreakInLoopSkipsFrame(Rule):
             basis="untestable",
             proof="it shows more",
         ),
+        DRAW_OUTSIDE,
         Remedy(
             "remove-break",
             lambda data: f"Remove what breaks the graph{_in_loop(data)}: {_place(data)}.",
             when="code of your own",
             applies=lambda data: (
                 not (data.package or is_value(data) or data.reads_property or _is_at_start(data))
+                and not draws(data)
             ),
             basis="tested",
             proof="tests/advice/GBR006/remove-break.py",

@@ -11,11 +11,15 @@ from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.remedies import Remedy
 from tracelens.report import Severity
 from tracelens.rules.gbr._called import editable
+from tracelens.rules.gbr._drawn import outside
 from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, named
+from tracelens.rules.gbr._values import UNSPECIALIZED
 
 __all__ = ["RandomOrNumpyState"]
 
 FILLED = "Tensor.random_"
+#: What a number drawn in compiled code is needed for wants no tensor.
+_NUMBER = frozenset({FILLED, UNSPECIALIZED})
 #: How beartype names the wrapper that it makes around a function: its class, and its name.
 _CHECKS = re.compile(r"<@beartype\((?:\w+\.){0,20}?(\w+\.\w+)\) at ")
 
@@ -171,9 +175,18 @@ class RandomOrNumpyState(SiteRule):
             "Draw with torch's default generator, such as `torch.rand(())`, seeded by "
             "`torch.manual_seed`.",
             when="another generator, in code of your own, and no branch on the number",
-            applies=lambda data: data.name != FILLED and _own(data) and not _branches(data),
+            applies=lambda data: data.name not in _NUMBER and _own(data) and not _branches(data),
             basis="tested",
             proof="tests/advice/GBR016/torch-random.py",
+        ),
+        Remedy(
+            "draw-outside",
+            outside,
+            when="a number that Python's generator draws, where a number is needed, in code of "
+            "your own",
+            applies=lambda data: data.name == UNSPECIALIZED and _own(data),
+            basis="tested",
+            proof="tests/advice/GBR016/draw-outside.py",
         ),
         Remedy(
             "draw-before",
@@ -184,7 +197,9 @@ class RandomOrNumpyState(SiteRule):
                 "tensors."
             ),
             when="another generator, in code of your own",
-            applies=lambda data: data.name != FILLED and _own(data) and not _decides_in_loop(data),
+            applies=lambda data: (
+                data.name not in _NUMBER and _own(data) and not _decides_in_loop(data)
+            ),
             basis="tested",
             proof="tests/advice/GBR016/draw-before.py",
         ),
@@ -194,7 +209,7 @@ class RandomOrNumpyState(SiteRule):
             "functions that it calls, each by itself, instead of what holds the loop. A bool for "
             "each round would need an entry for every combination.",
             when="an `if` on the number in a loop, in code of your own",
-            applies=lambda data: data.name != FILLED and _own(data) and _decides_in_loop(data),
+            applies=lambda data: data.name not in _NUMBER and _own(data) and _decides_in_loop(data),
             basis="tested",
             proof="tests/advice/GBR016/compile-called.py",
         ),
@@ -206,6 +221,8 @@ class RandomOrNumpyState(SiteRule):
         if match := _CHECKS.match(site.record.file):
             return f"beartype's check of `{match[1]}` breaks the graph"
         name = self.named(site)
+        if name == UNSPECIALIZED:
+            return "a number that `random` draws in compiled code breaks the graph"
         if name:
             return f"`{name}` breaks the graph"
         return "a generator of random numbers breaks the graph"

@@ -16,7 +16,10 @@ from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
+from tracelens.rules.gbr._called import is_called_loop
 from tracelens.rules.gbr._causal import SAY_CAUSAL, looks_for_causal
+from tracelens.rules.gbr._drawn import drawn_by
+from tracelens.rules.gbr._drawn import outside as draw_outside
 from tracelens.rules.gbr._indices import INDICES_IN_PYTHON, held_indices
 from tracelens.rules.gbr._kept import is_counted, outside, to_state
 from tracelens.rules.gbr._number_lines import hands_on, looks_up
@@ -35,7 +38,7 @@ from tracelens.rules.gbr._site_rule import (
     named,
     own,
 )
-from tracelens.rules.gbr._values import attends, counts, takes_no_symbol
+from tracelens.rules.gbr._values import UNSPECIALIZED, attends, counts, takes_no_symbol
 
 __all__ = ["ScalarFromTensor"]
 
@@ -50,8 +53,6 @@ _READ = "aten._local_scalar_dense"
 _READS = re.compile(r"\.(?:item|tolist)\(")
 #: What a call unpacks, ``x.permute(*order)``: an array of NumPy is traced as a tensor.
 _UNPACKED = re.compile(r"[(,] {0,4}\*([A-Za-z_][\w.]{0,60})(?=[,)])")
-#: NumPy's generator, whose calls Dynamo traces as operators that make a tensor.
-_DRAWS = re.compile(r"\b(?:np|numpy)\.random\.[a-z_]{1,40}\(")
 #: Tensors in a list are copied one by one by ``torch.tensor``, which breaks the graph again.
 _LISTED = " Where `torch.tensor` makes one tensor of the list, call `torch.stack` in its place."
 #: A list that is kept: of an object, or of a dict.
@@ -68,18 +69,20 @@ def _reads_all(data: BreakData) -> bool:
     return data.name.startswith(_READ)
 
 
-def _draws(data: BreakData) -> bool:
-    """Whether the number is one that NumPy's generator draws in the line: ``np.random.rand()``."""
-    return _is_drawn(data.name, data.code)
-
-
 def _of_numpy(data: BreakData) -> bool:
     """Whether the number is read from an attribute that holds one of NumPy's."""
     return bool(data.held_by_numpy) and _reads_all(data) and not _is_fake(data)
 
 
-def _is_drawn(name: str, code: str) -> bool:
-    return bool(name.startswith(_READ) and not _READS.search(code) and _DRAWS.search(code))
+def _drawn(name: str, code: str) -> str:
+    """Return whose generator draws the number in the line: of Python or NumPy, or of neither."""
+    if name == UNSPECIALIZED:
+        return "Python"
+    return drawn_by(code) if name.startswith(_READ) and not _READS.search(code) else ""
+
+
+def _draws(data: BreakData) -> str:
+    return _drawn(data.name, data.code)
 
 
 def _kept(data: BreakData) -> str | None:
@@ -117,15 +120,6 @@ def _is_count(data: BreakData) -> bool:
     is_free = not (data.in_function or data.decides or data.in_optimizer)
     is_free = is_free and not getattr(data, "shared", False)
     return is_told and is_free and not data.code.startswith(CONTROL) and counts(data.code)
-
-
-def _is_called_loop(data: BreakData) -> bool:
-    """Whether a loop of this function was lost, which another function of the program calls."""
-    at = next((n for n, one in enumerate(data.stack) if one.function == data.function), 0)
-    caller = data.stack[at - 1] if at > 0 else None
-    is_inner = caller is not None and user_code.distance(caller.file, caller.function) == 0
-    called = is_inner and caller is not None and not caller.function.startswith("<")
-    return called and data.function in data.lost
 
 
 class ScalarFromTensor(SiteRule):
@@ -300,7 +294,9 @@ class ScalarFromTensor(SiteRule):
             "Keep the answer a tensor and choose with `torch.where`, or ask before the compiled "
             "function is called.",
             when="an operator that answers with a bool or a number of Python",
-            applies=lambda data: bool(data.name) and not data.package and not _reads_all(data),
+            applies=lambda data: (
+                bool(data.name) and not (data.package or _reads_all(data) or _draws(data))
+            ),
             code=lambda data: "same = (a == b).all()" if data.name == "aten.equal" else None,
             basis="tested",
             proof="tests/advice/GBR001/answer-as-tensor.py",
@@ -313,9 +309,17 @@ class ScalarFromTensor(SiteRule):
             "select with `torch.where`; where it needs a number itself, as for a shift or a range, "
             "pass that in as a number.",
             when="a number of NumPy's generator, drawn in a line of your own",
-            applies=lambda data: _draws(data) and own(data),
+            applies=lambda data: _draws(data) == "NumPy" and own(data),
             basis="tested",
             proof="tests/advice/GBR001/draw-before.py",
+        ),
+        Remedy(
+            "draw-outside",
+            draw_outside,
+            when="a number of Python's `random`, drawn in compiled code of your own",
+            applies=lambda data: _draws(data) == "Python" and own(data),
+            basis="tested",
+            proof="tests/advice/GBR001/draw-outside.py",
         ),
         Remedy(
             "function-outside",
@@ -324,7 +328,7 @@ class ScalarFromTensor(SiteRule):
                 "be made: return what it takes from the compiled function, and call it on that."
             ),
             when="a function of your own with a loop, which another one of your own calls",
-            applies=lambda data: own(data) and _is_called_loop(data),
+            applies=lambda data: own(data) and is_called_loop(data),
             basis="tested",
             proof="tests/advice/GBR001/function-outside.py",
         ),
@@ -337,7 +341,7 @@ class ScalarFromTensor(SiteRule):
                 not data.package
                 and _reads_all(data)
                 and not (_is_fake(data) or _draws(data) or data.held_by_numpy)
-                and not _is_called_loop(data)
+                and not is_called_loop(data)
             ),
             basis="tested",
             proof="tests/advice/GBR001/in-python.py",
@@ -374,8 +378,8 @@ class ScalarFromTensor(SiteRule):
             return f"`{name}` answers with a value of Python that depends on the data{where}"
         if named(site).startswith(_READ) and (found := _UNPACKED.search(site.line.code)):
             return f"numbers are read out of `{found[1]}`, a tensor or a NumPy array,{where}"
-        drawn = _is_drawn(named(site), site.line.code)
-        kind = "a random number of NumPy" if drawn else "a number"
+        drawn = _drawn(named(site), site.line.code)
+        kind = f"a random number of {drawn}" if drawn else "a number"
         return f"{kind} is read out of a tensor{where}"
 
     def named(self, site: BreakSite) -> str:

@@ -1,0 +1,63 @@
+"""Numbers that Python's or NumPy's generator draws inside compiled code."""
+
+from __future__ import annotations
+
+import re
+
+from tracelens.dynamo import user_code
+from tracelens.remedies import Remedy
+from tracelens.rules.gbr._break_data import BreakData
+
+__all__ = ["DRAW_OUTSIDE", "drawn_by", "draws", "outside"]
+
+#: Functions of Python's generator whose numbers Dynamo makes inputs of the graph.
+_PYTHON = re.compile(r"(?<![\w.])random\.(?:random|randint|randrange|uniform)\(")
+#: NumPy's generator, whose calls Dynamo traces as operators that make a tensor.
+_NUMPY = re.compile(r"\b(?:np|numpy)\.random\.[a-z_]{1,40}\(")
+
+
+def drawn_by(code: str) -> str:
+    """Return whose generator draws a number in a line, ``Python`` or ``NumPy``; else nothing."""
+    return "Python" if _PYTHON.search(code) else "NumPy" if _NUMPY.search(code) else ""
+
+
+def draws(data: BreakData) -> bool:
+    """Whether the line, which no rule knows otherwise, draws a number with Python's generator."""
+    is_own = bool(data.file) and not data.package and user_code.distance(data.file) == 0
+    return is_own and data.family == "other" and drawn_by(data.code) == "Python"
+
+
+def outside(data: BreakData) -> str:
+    """Return what to do with a number that Python draws."""
+    if "range(" in data.code:
+        return (
+            "Dynamo makes a tensor of a number that `random` draws in compiled code, and a `range` "
+            "takes none. Draw it before the compiled function is called, and pass it in: each "
+            "value is compiled once, so let there be few."
+        )
+    caller = _caller(data)
+    before = f" Or call `{data.function}` before it, and pass in what that returns." * bool(caller)
+    return (
+        "Dynamo makes a tensor of a number that `random` draws in compiled code, and Python needs "
+        "a number here. Draw it before the compiled function is called, and pass it in: an int "
+        f"becomes a symbol when it changes.{before}"
+    )
+
+
+def _caller(data: BreakData) -> str:
+    """Return the program's own function that calls the one that needs the number."""
+    at = next((n for n, one in enumerate(data.stack) if one.function == data.function), 0)
+    line = data.stack[at - 1] if at > 0 else None
+    if line is None or line.function.startswith("<") or data.function == "forward":
+        return ""
+    return line.function if user_code.distance(line.file, line.function) == 0 else ""
+
+
+DRAW_OUTSIDE = Remedy(
+    "draw-outside",
+    outside,
+    when="a number that Python's `random` draws in compiled code of your own",
+    applies=draws,
+    basis="tested",
+    proof="tests/advice/GBR006/draw-outside.py",
+)
