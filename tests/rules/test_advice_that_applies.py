@@ -79,7 +79,7 @@ def test_only_the_state_that_changed_is_told_to_stay(
     ("source", "line", "expected"),
     [
         ("G['STEP']", "w = min(1.0, STEP / 100)", ["pass-argument"]),
-        ("G['STEP']", "for _ in range(STEP):", ["no-loop"]),
+        ("G['STEP']", "for _ in range(STEP):", ["compile-body", "no-loop"]),
         ("k", "return norms.topk(k).values", ["default-dynamic"]),
         ("k", "return torch.zeros(4, k, 3)", ["default-dynamic"]),
         ("k", "return x.view(-1, 2 * k)", ["default-dynamic"]),

@@ -166,8 +166,10 @@ _NARROWS = (
             )
             if _lacks_kernel(d)
             else (
-                "If it works there, an operator has no, or a wrong, implementation for fake"
-                " tensors: register one, and check it."
+                "If it works there, see whether the program catches the error with `try`: compiled"
+                " code does not. Then ask before the call, or call what takes both (`reshape` for"
+                " `view`). Else an operator has no, or a wrong, implementation for fake tensors:"
+                " register one, and check it."
             )
         ),
         code=lambda d: (

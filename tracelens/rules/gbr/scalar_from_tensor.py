@@ -334,8 +334,9 @@ class ScalarFromTensor(SiteRule):
         ),
         Remedy(
             "in-python",
-            "If the numbers do not depend on the input, compute them with Python instead of a "
-            "tensor; else read them before the compiled function is called, and pass them on.",
+            "If the numbers do not depend on the input, compute them with Python alone; "
+            "if tensors can go on with them, leave `float()` and `tolist()` out; else read them "
+            "before the compiled function is called, and pass them on.",
             when="`.tolist()`, or a number that an operator needs, in a line of your own",
             applies=lambda data: (
                 not data.package

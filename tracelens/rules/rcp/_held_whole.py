@@ -43,7 +43,7 @@ def whole_in(lines: Iterable[str], source: str) -> bool:
 def counts_rounds(data: RecompileData) -> bool:
     """Whether it is how often a loop of the program's own goes round."""
     name = re.escape(data.source.rpartition(".")[2])
-    return bool(re.search(rf"^for\b.*\brange\([^#]*\b{name}\b", data.code.strip()))
+    return bool(re.search(rf"^for\b.*(?:\brange\([^#]*|\[[^\]#]*)\b{name}\b", data.code.strip()))
 
 
 COMPILE_BODY = Remedy(

@@ -22,6 +22,7 @@ from tracelens.report.stories import Story
 from tracelens.rules.rcp._branched import BRANCH, branched
 from tracelens.rules.rcp._changes import and_earlier, owner
 from tracelens.rules.rcp._data import RecompileData, RecompileRule, is_global
+from tracelens.rules.rcp._held_whole import COMPILE_BODY
 from tracelens.rules.rcp._index import LOOK_UP, looks_up
 from tracelens.rules.rcp._tell import series_data
 from tracelens.words import plural
@@ -147,10 +148,15 @@ class IntArgumentSpecialised(RecompileRule):
             basis="tested",
             proof="tests/advice/RCP004/pass-tensor.py",
         ),
+        COMPILE_BODY,
         Remedy(
             "no-loop",
-            "Keep it out of `range()` and of loops that are unrolled: compute with tensors "
-            "instead.",
+            lambda data: (
+                "Or, where the loop calls no layers, compute with tensors instead of looping."
+                if COMPILE_BODY.applies(data)
+                else "Keep it out of `range()` and of loops that are unrolled: compute with "
+                "tensors instead."
+            ),
             when="a line that needs the number itself, or one that the log does not show",
             applies=lambda data: bool(_STRUCTURE.search(data.code)) or not data.code,
             basis="tested",

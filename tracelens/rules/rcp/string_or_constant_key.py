@@ -51,6 +51,8 @@ def _is_attribute(data: RecompileData) -> bool:
     return held and bool(names) and all(value[:1] in "'\"" for value in names)
 
 
+#: Values from which on it is no mode of a few: the log names three, and a fourth came.
+MANY = 3
 #: Values from which on, where none came twice, a string looks as if each call had its own.
 UNLIKE = 4
 
@@ -111,8 +113,8 @@ class StringOrConstantKey(RecompileRule):
 
     ## When it is harmless
     A flag or an optional argument with two values needs two entries: prefill and decode, with a
-    mask and without. That is a note, unless the function has used up its entries. Two strings are a
-    remark.
+    mask and without. That is a note, unless the function has used up its entries. Two strings, and
+    three values of any kind, are a remark.
 
     ## What to do
     Keep names and modes out of compiled code: look up or branch outside, or write one function
@@ -288,9 +290,10 @@ _ONCE_EACH = "each value selects what is called, and is compiled once: the limit
 def _severity(group: Group, *, selects: bool) -> Severity:
     if selects and group.most >= USUAL_LIMIT and not group.is_hit:
         return Severity.NONE
-    if is_set_in_the_config(group) or group.is_crowded or len(group.values) > 1:
+    told = len(group.values)  # the last one that came is not among them
+    if is_set_in_the_config(group) or group.is_crowded or told >= MANY:
         return Severity.WARNING
-    return Severity.NONE if _is_flag(group) else Severity.INFO
+    return Severity.NONE if _is_flag(group) and told == 1 else Severity.INFO
 
 
 def _harmless(group: Group, severity: Severity) -> str | None:

@@ -24,12 +24,14 @@ from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules.rcp._changes import and_earlier
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
+from tracelens.rules.rcp._looped import looped
 from tracelens.rules.rcp._tell import series_data
 from tracelens.rules.rcp._weight import Weight
 from tracelens.words import plural
 
 if TYPE_CHECKING:
     from tracelens.logs.dynamic import CreateSymbol
+    from tracelens.logs.graph_code import FxGraph
 
 __all__ = ["TensorSizeKeepsChanging"]
 
@@ -129,7 +131,8 @@ class TensorSizeKeepsChanging(RecompileRule):
             "compile-body",
             "Make the body of the loop a function, compile that, and leave the loop itself outside "
             "of compiled code: one entry then serves any number of rounds.",
-            when="the line is a loop of the program's own over the size",
+            when="a loop of the program's own over the size: by its line, or by one that the "
+            "graphs repeat as often as the size says",
             applies=lambda data: data.held == LOOP and not data.is_of_library,
             basis="tested",
             proof="tests/advice/DYN004/compile-body.py",
@@ -175,6 +178,7 @@ class TensorSizeKeepsChanging(RecompileRule):
         symbols: Table[CreateSymbol],
         layers: Table[LayerShapes],
         seconds: Table[CompileSeconds],
+        graphs: Table[FxGraph],
     ) -> Iterator[Finding]:
         """Yield one finding per function, tensor and dimension."""
         groups: dict[tuple[object, ...], list[Series]] = {}
@@ -204,6 +208,9 @@ class TensorSizeKeepsChanging(RecompileRule):
             steps = [step for values in group for step in values.steps]
             cost, heavy = cost_of(steps, frames), weight.heavy(steps, frames)
             why = _WHY[held].format(f"`{by}`" if by else "an operation")
+            if held in {"", "number"} and (line := looped(steps, graphs)):
+                at = user_code.short(line.file, line.line)
+                held, why = LOOP, f"{_WHY[LOOP]} What the graphs repeat is {at}, `{line.code}`."
             yield self._finding(group, trees, held, (cost, heavy, why))
 
     def follows(self, finding: Finding) -> Iterator[Story]:
