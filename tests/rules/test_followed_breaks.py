@@ -111,6 +111,14 @@ def test_a_number_that_python_draws_is_drawn_before_the_call() -> None:
     assert "`random` draws" in failed.title
 
 
+def test_a_function_that_is_compiled_itself_is_no_helper() -> None:
+    """Stacks begin outside of compiled code: `train` calls what is compiled, and is not."""
+    (found,) = findings("fires-rows-by-index-2.13.log", "GBR001")
+    assert found.advice[0].id == "all-at-once"
+    assert "index_add_" in (found.advice[0].code or "")
+    assert "function-outside" not in [one.id for one in found.advice]
+
+
 def test_what_a_call_returned_has_no_name_to_copy_it_by() -> None:
     """`___stack0` is Dynamo's: the program cannot write it."""
     (folder,) = FIXTURES.glob("GBR016-*")

@@ -84,3 +84,20 @@ def test_three_modes_are_a_remark_and_four_a_warning(tmp_path: Path) -> None:
     log.write_text(text + more.replace("mode == 'sum'", "mode == 'max'"))
     (one,) = (one for one in analyze(log).findings if one.code == "RCP006")
     assert one.severity is Severity.WARNING
+
+
+def test_a_list_that_indexes_is_passed_as_a_tensor(tmp_path: Path) -> None:
+    """Its numbers are constants, with dynamic=False or without it."""
+    line = "[0/1] [__recompiles] "
+    prefix = "V1120 12:06:10.834000 77 torch/_dynamo/guards.py:4483] "
+    for code, expected in (("return x[rows]", "list-as-tensor"), ("x + rows", "default-dynamic")):
+        text = ""
+        for n in range(1, 5):
+            at = prefix + line.replace("0/1", f"0/{n}")
+            text += f"{at}Recompiling function f in /home/ana/proj/net.py:12\n"
+            text += f"{at}    triggered by the following guard failure(s):\n"
+            text += f"{at}    - 0/{n - 1}: rows[0] == {n + 7}  # {code}  # proj/net.py:13 in f\n"
+        log = tmp_path / "run.log"
+        log.write_text(text)
+        (one,) = (one for one in analyze(log).findings if one.code == "RCP004")
+        assert ids(one)[0] == expected

@@ -84,6 +84,8 @@ class BreakSite(msgspec.Struct):
     flagged: str = ""
     #: Whether other code of the run fails with a symbol for a number that is read.
     shared: bool = False
+    #: Whether a compiled function of the program calls the one of the line.
+    is_helper: bool = False
 
     @property
     def record(self) -> GraphBreak:

@@ -103,6 +103,8 @@ class BreakData(FindingData):
     reporting: Code | None = None
     #: Whether Python decides by what the line assigns, in a later line that the log shows.
     decides: bool = False
+    #: A compiled function of the program's own calls the one that it is in.
+    is_helper: bool = False
 
     @property
     def in_function(self) -> bool:
@@ -156,6 +158,7 @@ def break_data(site: BreakSite, name: str = "") -> BreakData:
         entered=_code(site.entered),
         reporting=_code(site.reporting),
         decides=site.decides or branches_on(site),
+        is_helper=site.is_helper,
     )
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import sys
 
-from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite
+from tracelens.rules.gbr._break_data import Line
 from tracelens.rules.gbr._site_rule import BreakData, named, own
 
-__all__ = ["called", "editable", "is_called_loop", "is_foreign", "qualified", "wrapped"]
+__all__ = ["called", "caller", "editable", "is_called_loop", "is_foreign", "qualified", "wrapped"]
 
 #: A call in a line of code: a dotted name before a parenthesis, and no definition.
 _CALL = re.compile(r"(?<![\w.])(?<!def )(?<!class )[A-Za-z_][\w.]*(?=\()")
@@ -83,10 +83,12 @@ def _entered(data: BreakData) -> str:
     return data.stack[at + 1].function if at + 1 < len(data.stack) else ""
 
 
-def is_called_loop(data: BreakData) -> bool:
-    """Whether a loop of this function was lost, which another function of the program calls."""
+def caller(data: BreakData) -> Line | None:
+    """Return the compiled line of the program's own that calls the function with the break."""
     at = next((n for n, one in enumerate(data.stack) if one.function == data.function), 0)
-    caller = data.stack[at - 1] if at > 0 else None
-    is_inner = caller is not None and user_code.distance(caller.file, caller.function) == 0
-    called = is_inner and caller is not None and not caller.function.startswith("<")
-    return called and data.function in data.lost
+    return data.stack[at - 1] if data.is_helper and at > 0 else None
+
+
+def is_called_loop(data: BreakData) -> bool:
+    """Whether a loop of this function was lost, which a compiled one of the program calls."""
+    return data.is_helper and data.function in data.lost

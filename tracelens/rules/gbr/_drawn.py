@@ -8,7 +8,7 @@ from tracelens.dynamo import user_code
 from tracelens.remedies import Remedy
 from tracelens.rules.gbr._break_data import BreakData
 
-__all__ = ["DRAW_OUTSIDE", "drawn_by", "draws", "outside"]
+__all__ = ["DRAW_OUTSIDE", "drawn_by", "draws", "outside_of"]
 
 #: Functions of Python's generator whose numbers Dynamo makes inputs of the graph.
 _PYTHON = re.compile(r"(?<![\w.])random\.(?:random|randint|randrange|uniform)\(")
@@ -27,7 +27,7 @@ def draws(data: BreakData) -> bool:
     return is_own and data.family == "other" and drawn_by(data.code) == "Python"
 
 
-def outside(data: BreakData) -> str:
+def outside_of(data: BreakData) -> str:
     """Return what to do with a number that Python draws."""
     if "range(" in data.code:
         return (
@@ -35,27 +35,17 @@ def outside(data: BreakData) -> str:
             "takes none. Draw it before the compiled function is called, and pass it in: each "
             "value is compiled once, so let there be few."
         )
-    caller = _caller(data)
-    before = f" Or call `{data.function}` before it, and pass in what that returns." * bool(caller)
+    before = f" Or call `{data.function}` before it, and pass in what that returns."
     return (
         "Dynamo makes a tensor of a number that `random` draws in compiled code, and Python needs "
         "a number here. Draw it before the compiled function is called, and pass it in: an int "
-        f"becomes a symbol when it changes.{before}"
+        f"becomes a symbol when it changes.{before if data.is_helper else ''}"
     )
-
-
-def _caller(data: BreakData) -> str:
-    """Return the program's own function that calls the one that needs the number."""
-    at = next((n for n, one in enumerate(data.stack) if one.function == data.function), 0)
-    line = data.stack[at - 1] if at > 0 else None
-    if line is None or line.function.startswith("<") or data.function == "forward":
-        return ""
-    return line.function if user_code.distance(line.file, line.function) == 0 else ""
 
 
 DRAW_OUTSIDE = Remedy(
     "draw-outside",
-    outside,
+    outside_of,
     when="a number that Python's `random` draws in compiled code of your own",
     applies=draws,
     basis="tested",

@@ -10,6 +10,7 @@ from tracelens.dynamo.beside import look_beside
 from tracelens.dynamo.break_effect import effect
 from tracelens.dynamo.breaks import BreakSite, once, sites
 from tracelens.dynamo.guard_facts import one_module
+from tracelens.dynamo.helpers import look_for_helpers
 from tracelens.dynamo.needed_numbers import look_at_values
 from tracelens.dynamo.reporting import is_statement
 from tracelens.dynamo.setup_breaks import SetupBreak
@@ -297,6 +298,7 @@ class SiteRule(Rule):
         """Yield one finding for each line that the rule is about."""
         look_beside(found, breaks, trees)
         look_at_values(found, trees)
+        look_for_helpers(found, trees)
         alone, codes = one_module(trees), frames.derived(codes_of)
         for site in found:
             if self.wanted(site):

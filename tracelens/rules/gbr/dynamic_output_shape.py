@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import ClassVar
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite
-from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.frames import Frame
-from tracelens.logs.graph_breaks import GraphBreak
-from tracelens.logs.guards import GuardTree
 from tracelens.remedies import Remedy
-from tracelens.report import Finding, Severity
-from tracelens.rules.gbr._break_data import Line
-from tracelens.rules.gbr._called import editable
+from tracelens.report import Severity
+from tracelens.rules.gbr._called import caller, editable
 from tracelens.rules.gbr._parts import COMPILE_PARTS
 from tracelens.rules.gbr._site_rule import (
     COMPILE_INNER,
@@ -54,23 +48,8 @@ def _captured(data: BreakData) -> bool:
     return not (data.in_function or (own(data) and data.skipped) or counts)
 
 
-def _caller(data: BreakData) -> Line | None:
-    """Return the line of one's own that calls the function with the break."""
-    at = next((n for n, one in enumerate(data.stack) if one.function == data.function), 0)
-    line = data.stack[at - 1] if at > 0 else None
-    if line is None or line.function.startswith("<") or data.function == "forward":
-        return None
-    return line if own(data) and user_code.distance(line.file, line.function) == 0 else None
-
-
-def _guarded(trees: Table[GuardTree]) -> set[tuple[int, str]]:
-    """Return the lines for which guards stand: they are compiled."""
-    comments = (guard.comment for row in trees for guard in row.record.guards)
-    return {(one.line, one.function) for one in comments if one is not None}
-
-
 def _before(data: BreakData) -> str:
-    line = _caller(data)
+    line = caller(data)
     if line is None:
         return ""
     return (
@@ -108,12 +87,6 @@ class DynamicOutputShape(SiteRule):
     GBR001 (numbers read out of tensors), GBR012 (all breaks).
     <https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0036.html>
     """  # noqa: E501 -- the excerpt is lines of a log
-
-    class Data(BreakData):
-        """A line whose result has a size that depends on the data."""
-
-        #: A compiled function of one's own calls the one that it is in.
-        is_helper: bool = False
 
     code = "GBR008"
     name = "dynamic-output-shape"
@@ -156,7 +129,7 @@ class DynamicOutputShape(SiteRule):
             "call-before",
             _before,
             when="a function of your own, which a compiled one of your own calls",
-            applies=lambda data: bool(getattr(data, "is_helper", False)),
+            applies=lambda data: data.is_helper,
             basis="tested",
             proof="tests/advice/GBR008/call-before.py",
         ),
@@ -166,9 +139,7 @@ class DynamicOutputShape(SiteRule):
             "keep-size",
             "Keep the size: select with `torch.where` instead of cutting elements out.",
             when="code of your own that cuts elements out, and no helper that can be called before",
-            applies=lambda data: (
-                own(data) and _cuts(data) and not getattr(data, "is_helper", False)
-            ),
+            applies=lambda data: own(data) and _cuts(data) and not data.is_helper,
             basis="tested",
             proof="tests/advice/GBR008/keep-size.py",
         ),
@@ -208,26 +179,6 @@ class DynamicOutputShape(SiteRule):
         ),
         LEAVE_BREAK,
     )
-
-    def each(
-        self,
-        found: list[BreakSite],
-        breaks: Table[GraphBreak],
-        frames: Table[Frame],
-        trees: Table[GuardTree],
-    ) -> Iterator[Finding]:
-        """Yield one finding per line, with what can be done about a helper."""
-        for finding in super().each(found, breaks, frames, trees):
-            data = self.data_of(finding)
-            line = _caller(data) if isinstance(data, BreakData) else None
-            if line is None or (line.line, line.function) not in trees.derived(_guarded):
-                yield finding
-                continue
-            data = self.Data(**data.model_dump() | {"is_helper": True})
-            left = {one.id for one in finding.advice}
-            advice = [one for one in self.advise(data) if one.id in left | {"call-before"}]
-            update = {"data": data.model_dump(mode="json"), "advice": tuple(advice)}
-            yield finding.model_copy(update=update)
 
     def what(self, site: BreakSite) -> str:
         """Name the operator."""

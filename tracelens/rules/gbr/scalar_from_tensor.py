@@ -18,9 +18,8 @@ from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules.gbr._called import is_called_loop
 from tracelens.rules.gbr._causal import SAY_CAUSAL, looks_for_causal
-from tracelens.rules.gbr._drawn import drawn_by
-from tracelens.rules.gbr._drawn import outside as draw_outside
-from tracelens.rules.gbr._indices import INDICES_IN_PYTHON, held_indices
+from tracelens.rules.gbr._drawn import drawn_by, outside_of
+from tracelens.rules.gbr._indices import ALL_AT_ONCE, INDICES_IN_PYTHON, held_indices
 from tracelens.rules.gbr._kept import is_counted, outside, to_state
 from tracelens.rules.gbr._number_lines import hands_on, looks_up
 from tracelens.rules.gbr._parts import COMPILE_PARTS
@@ -221,6 +220,7 @@ class ScalarFromTensor(SiteRule):
         ),
         REPORT_IN_EAGER,
         INDICES_IN_PYTHON,
+        ALL_AT_ONCE,
         SAY_CAUSAL,
         Remedy(
             "keep-tensor",
@@ -315,7 +315,7 @@ class ScalarFromTensor(SiteRule):
         ),
         Remedy(
             "draw-outside",
-            draw_outside,
+            outside_of,
             when="a number of Python's `random`, drawn in compiled code of your own",
             applies=lambda data: _draws(data) == "Python" and own(data),
             basis="tested",

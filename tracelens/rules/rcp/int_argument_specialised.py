@@ -124,11 +124,24 @@ class IntArgumentSpecialised(RecompileRule):
             proof="tests/advice/RCP004/out-of-container.py",
         ),
         Remedy(
+            "list-as-tensor",
+            lambda data: (
+                f"Pass `{_list(data)}` as a tensor that is made before the call: its numbers are "
+                "no constants then."
+            ),
+            when="a number of a list that indexes a tensor in code of your own",
+            applies=lambda data: bool(_list(data)),
+            code=lambda data: f"{_list(data)} = torch.tensor({_list(data)})",
+            basis="tested",
+            proof="tests/advice/RCP004/list-as-tensor.py",
+        ),
+        Remedy(
             "default-dynamic",
             "Let it become a symbol: take dynamic=False out of the program, if it has it.",
             when="an argument that the code only computes with, and no line is known to need it",
             applies=lambda data: (
-                not (is_global(data) or _is_structure(data)) and data.held != "specialized"
+                not (is_global(data) or _is_structure(data) or _list(data))
+                and data.held != "specialized"
             ),
             since="2.1",
             basis="tested",
@@ -224,6 +237,13 @@ class IntArgumentSpecialised(RecompileRule):
 def _is_structure(data: RecompileData) -> bool:
     """Whether the line decides by the number what is computed, and not with what."""
     return bool(_STRUCTURE.search(data.code)) or looks_up(data)
+
+
+def _list(data: RecompileData) -> str:
+    """Return the list that the number is of, which indexes a tensor in the line: ``x[idx]``."""
+    found = re.fullmatch(r"([A-Za-z_]\w{0,60})\[\d{1,6}\]", data.source)
+    name = found[1] if found and not (data.package or data.is_of_library) else ""
+    return name if name and re.search(rf"\w\[{name}\]", data.code) else ""
 
 
 def _is_handed_on(data: RecompileData) -> bool:
