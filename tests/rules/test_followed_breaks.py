@@ -111,6 +111,66 @@ def test_a_number_that_python_draws_is_drawn_before_the_call() -> None:
     assert "`random` draws" in failed.title
 
 
+def failed(tmp_path: Path, message: str, code: str) -> Finding:
+    """Return the finding of an error under `fullgraph=True` at one line of a function."""
+    log = tmp_path / "run.log"
+    log.write_text(
+        'Traceback (most recent call last):\n  File "/home/ana/proj/app.py", line 20, in <module>\n'
+        f"    f(x)\ntorch._dynamo.exc.{message}\n\nfrom user code:\n"
+        f'   File "/home/ana/proj/app.py", line 9, in f\n    {code}\n\n'
+        "Set TORCHDYNAMO_VERBOSE=1 for the internal stack trace (please do this especially if "
+        "you're reporting a bug to PyTorch).\n"
+    )
+    return analyze(log).shown[0]
+
+
+OTHER = """\
+Unsupported: unimplemented builtin op on tensor arguments
+  Explanation: Dynamo does not know how to trace builtin operator <built-in function add>
+  Hint: It may be possible to write Dynamo tracing rules for this code.
+
+  Developer debug context: partial tensor op: BuiltinVariable(add) [{}, Constant(int: 8)]
+"""
+SKIPPED = """\
+Unsupported: Attempted to call function marked as skipped
+  Explanation: Dynamo does not know how to trace the Python builtin `_warnings.warn`.
+  Hint: Please file an issue on GitHub so the PyTorch team can add support for it.
+
+  Developer debug context: module: _warnings, qualname: warn, skip reason: no source file
+"""
+ONE_HOT = """\
+Unsupported: Attempted to use `torch.nn.functional.one_hot` with data-dependent output shape
+  Explanation: Dynamo does not support this.
+  Hint: Explicitly set the `num_classes` param to something other than -1.
+
+  Developer debug context:
+"""
+
+
+def test_an_error_of_a_whole_graph_is_told_as_its_break_is(tmp_path: Path) -> None:
+    """What torch met stands behind a blank line, and names more than its message does."""
+    found = failed(tmp_path, OTHER.format("UnspecializedPythonVariable()"), "y = x[:, n : n + 8]")
+    assert [one.id for one in found.advice] == ["draw-outside", "allow"]
+    found = failed(tmp_path, OTHER.format("TensorVariable()"), "y = x[:, n : n + 8]")
+    assert "draw-outside" not in [one.id for one in found.advice]
+    found = failed(tmp_path, SKIPPED, 'warnings.warn("more")')
+    assert found.title.endswith("function marked as skipped: `_warnings.warn`")
+    assert found.advice[0].id == "warn-later"
+    found = failed(tmp_path, ONE_HOT, "one = F.one_hot(i)")
+    assert found.advice[0].text.startswith("Torch says: Explicitly set the `num_classes`")
+
+
+@pytest.mark.parametrize(
+    ("line", "is_drawn"),
+    [("x = torch.roll(x, random.randint(1, 8))", True), ("x = torch.roll(x, n)", False)],
+)
+def test_a_bug_at_a_drawn_number_is_gone_with_it(tmp_path: Path, line: str, is_drawn: bool) -> None:
+    message = "InternalTorchDynamoError: PendingUnbackedSymbolNotFound: Pending symbols {u0}"
+    found = failed(tmp_path, message, line)
+    assert found.code == "ERR018"
+    assert ("draw-before" in [one.id for one in found.advice]) is is_drawn
+
+
 def test_a_function_that_is_compiled_itself_is_no_helper() -> None:
     """Stacks begin outside of compiled code: `train` calls what is compiled, and is not."""
     (found,) = findings("fires-rows-by-index-2.13.log", "GBR001")

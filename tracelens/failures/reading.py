@@ -17,6 +17,7 @@ from tracelens.failures.cut import (
     raising,
     without_stub,
 )
+from tracelens.failures.debugged import context_of
 from tracelens.failures.elsewhere import built_by_pip, exported, quoted, refusal
 from tracelens.failures.guarding import guarding
 from tracelens.failures.home import is_own_name, line_of
@@ -159,6 +160,7 @@ def told(episode: Episode) -> Told | None:
         | guarding(cause, episode, frames)
         | built_by_pip(lines, frames)
         | quoted(cause, index, episode, frames)
+        | context_of(cause, lines)
         | ({"cut": raising(episode) or "yes"} if cut else {})
         | ({"headless": "yes"} if _is_let_go(episode) else _left_out(lines)),
         chain=_chain(raised, episode.items[start]),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.drawn import drawn_by
 from tracelens.dynamo.empties import asks_empty, leave_out
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
@@ -91,6 +92,10 @@ def _is_emptiness(data: DataDependentData) -> bool:
     return user_code.package(data.file) == "" and asks_empty(data.code)
 
 
+def _is_drawn(data: DataDependentData) -> bool:
+    return bool(drawn_by(data.code))
+
+
 class DataDependentGuardError(Rule):
     """Compiling stopped at a decision about a number that is only known when the graph runs.
 
@@ -144,10 +149,20 @@ class DataDependentGuardError(Rule):
             edits=True,
         ),
         Remedy(
+            "draw-before",
+            "The number is drawn in compiled code, where it is a tensor. Draw it before the "
+            "compiled function is called, and pass it in: as a bool where Python branches on it.",
+            when="a line that draws a number with Python's or NumPy's generator",
+            applies=_is_drawn,
+            basis="tested",
+            proof="tests/advice/DYN001/draw-before.py",
+            edits=True,
+        ),
+        Remedy(
             "proposed-check",
             "Before the line, add the one of these checks that always holds.",
             when="torch proposes checks",
-            applies=lambda data: bool(data.proposed),
+            applies=lambda data: bool(data.proposed) and not _is_drawn(data),
             code=lambda data: "\n".join(data.proposed),
             since="2.2",
             basis="source",
@@ -163,7 +178,7 @@ class DataDependentGuardError(Rule):
                 "`torch._check` on the number that the tensor gives."
             ),
             when="torch proposes no checks, and the branch does not ask whether a result is empty",
-            applies=lambda data: not data.proposed and not _is_emptiness(data),
+            applies=lambda data: not (data.proposed or _is_emptiness(data) or _is_drawn(data)),
             code=lambda data: f"torch._check({data.condition})" if data.condition else None,
             since="2.2",
             basis="tested",
@@ -174,7 +189,7 @@ class DataDependentGuardError(Rule):
             "cond",
             "Or keep both sides in the graph, with `torch.cond`.",
             when="a branch",
-            applies=lambda data: data.code.startswith(("if ", "elif ")),
+            applies=lambda data: data.code.startswith(("if ", "elif ")) and not _is_drawn(data),
             since="2.1",
             basis="tested",
             proof="tests/advice/DYN001/cond.py",
@@ -185,7 +200,7 @@ class DataDependentGuardError(Rule):
             "Only where the result is right without what stands below the branch, as where that "
             "saves work: compiled code then leaves it out in every call, whatever the number is.",
             when="a branch on one comparison, which decides no more than how fast it is",
-            applies=lambda data: bool(data.branch) and not _is_emptiness(data),
+            applies=lambda data: bool(data.branch) and not (_is_emptiness(data) or _is_drawn(data)),
             code=lambda data: (
                 "from torch.fx.experimental.symbolic_shapes import guard_or_false\n" + data.branch
             ),

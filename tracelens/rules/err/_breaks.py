@@ -8,6 +8,7 @@ import pkgutil
 import re
 from functools import cache
 
+from tracelens.dynamo.breaks import sites
 from tracelens.evidence import Place, Seen, Table
 from tracelens.grammars import Unreadable
 from tracelens.logs import Record, kind
@@ -15,6 +16,10 @@ from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.report import Advice
 from tracelens.rules import Rule, gbr
 from tracelens.rules.err._failure_rule import FailureData, Traced
+from tracelens.rules.gbr._break_data import break_data
+from tracelens.rules.gbr._drawn import DRAW_OUTSIDE
+from tracelens.rules.gbr._values import VALUES
+from tracelens.rules.gbr.break_count_summary import hints_of
 
 __all__ = ["same_break"]
 
@@ -31,6 +36,8 @@ def same_break(data: FailureData) -> tuple[Advice, ...]:
     if row is None:
         return ()
     table = Table([row])
+    if row.record.family == "other":
+        return _of_value(table)
     for rule in _about_breaks():
         wanted = list(inspect.signature(rule.check).parameters.values())
         if rule.code in _OF_ALL or not wanted or wanted[0].name != "breaks":
@@ -45,6 +52,15 @@ def same_break(data: FailureData) -> tuple[Advice, ...]:
                 return tuple(one for one in finding.advice if "custom-op" not in one.id)
             return finding.advice
     return ()
+
+
+def _of_value(table: Table[GraphBreak]) -> tuple[Advice, ...]:
+    """Return what is known of what a graph cannot hold, else what torch hints at."""
+    (site,) = sites(table)
+    told = break_data(site)
+    found = [one.advice(told) for one in (*VALUES, DRAW_OUTSIDE) if one.applies(told)]
+    hints = () if found or told.package else hints_of(site)
+    return (*found, *(Advice(id="hint", text=f"Torch says: {hint}") for hint in hints))
 
 
 @cache
@@ -63,7 +79,7 @@ def _as_break(data: FailureData) -> Seen[GraphBreak] | None:
     last = stack[-1]
     text = (
         f"Graph break in user code at {last.file}:{last.line}\n"
-        f"Graph Break Reason: {_indented(data.message)}\nUser code traceback:"
+        f"Graph Break Reason: {_indented(data.message)}{_context(data)}\nUser code traceback:"
     )
     for one in stack:
         text += f'\n  File "{one.file}", line {one.line}, in {one.function or "forward"}'
@@ -74,6 +90,11 @@ def _as_break(data: FailureData) -> Seen[GraphBreak] | None:
         return None
     found = [one for one in records if isinstance(one, GraphBreak)]
     return Seen(found[0], 1, [Place("", 1)], text) if found else None
+
+
+def _context(data: FailureData) -> str:
+    context = data.facts.get("context", "")
+    return f"\n  Developer debug context: {context}\n" if context not in data.message else ""
 
 
 def _indented(message: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.drawn import drawn_by
 from tracelens.failures import Failure
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import (
@@ -102,6 +103,15 @@ _REMEDIES = (
         applies=lambda d: direct_call(d) is not None and not _by_guard(d),
         basis="source",
         proof="tests/advice/GBR002/leave-call-out.py does the same for a graph break",
+    ),
+    Remedy(
+        "draw-before",
+        "The line draws a random number, which is a tensor in compiled code: draw it before the"
+        " compiled function is called, and pass it in.",
+        applies=lambda d: bool(d.stack) and bool(drawn_by(d.stack[-1].code)),
+        when="a line that draws a number with Python's or NumPy's generator",
+        basis="tested",
+        proof="tests/advice/ERR018/draw-before.py",
     ),
     leave_out(unless=lambda d: in_backward(d) or _by_guard(d) or _is_own_name(d)),
     Remedy(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from tracelens.failures import Failure
@@ -17,6 +18,9 @@ __all__ = ["UnsupportedUnderFullgraph"]
 
 #: Advice of a rule about graph breaks that a finding repeats.
 MAX_ADVICE = 3
+#: What torch says of a function that it does not trace, and its name in the lines below.
+_SKIPPED = "function marked as skipped"
+_CALLED = re.compile(r"(?:the Python builtin|the function) `([\w.]{1,200})`")
 #: Advice that asks for no change.
 _SAYS = frozenset({LEAVE_BREAK.id, NOT_NAMED.id})
 
@@ -102,7 +106,9 @@ class UnsupportedUnderFullgraph(FailureRule):
             return f"{found.what}: {first}"
         if _exports(data):
             return f"torch.export needs a whole graph, and what is met breaks it: {first}"
-        return f"fullgraph=True makes an error of a graph break: {first}"
+        name = _CALLED.search(data.message) if first.endswith(_SKIPPED) else None
+        what = f"{first}: `{name[1]}`" if name else first
+        return f"fullgraph=True makes an error of a graph break: {what}"
 
     def advise(self, data: FindingData) -> tuple[Advice, ...]:
         """Return the advice of the rule about that kind of break, and then our own."""

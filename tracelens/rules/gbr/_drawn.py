@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from tracelens.dynamo import user_code
+from tracelens.dynamo.drawn import drawn_by
 from tracelens.remedies import Remedy
 from tracelens.rules.gbr._break_data import BreakData
 
-__all__ = ["DRAW_OUTSIDE", "drawn_by", "draws", "outside_of"]
-
-#: Functions of Python's generator whose numbers Dynamo makes inputs of the graph.
-_PYTHON = re.compile(r"(?<![\w.])random\.(?:random|randint|randrange|uniform)\(")
-#: NumPy's generator, whose calls Dynamo traces as operators that make a tensor.
-_NUMPY = re.compile(r"\b(?:np|numpy)\.random\.[a-z_]{1,40}\(")
-
-
-def drawn_by(code: str) -> str:
-    """Return whose generator draws a number in a line, ``Python`` or ``NumPy``; else nothing."""
-    return "Python" if _PYTHON.search(code) else "NumPy" if _NUMPY.search(code) else ""
+__all__ = ["DRAW_OUTSIDE", "draws", "outside_of"]
 
 
 def draws(data: BreakData) -> bool:

@@ -22,7 +22,7 @@ from tracelens.rules.gbr._site_rule import LIBRARY, Code, Line, break_data
 from tracelens.rules.gbr._values import SCRIPTED, VALUES, is_value, old_call, reason_of, value_of
 from tracelens.rules.gbr._worst import WorstData, of_worst
 
-__all__ = ["BreakCountSummary"]
+__all__ = ["BreakCountSummary", "hints_of"]
 
 #: Places that are spelled out, those that no other finding names, and characters of a type.
 MAX_LISTED = 5
@@ -227,7 +227,7 @@ in user code at /home/ana/proj/model.py:39
             called=_called(only) if only else None,
             has_hooks=HOOKS in reason,
             tied=len(ranked) > 1 and records(ranked[0]) == records(ranked[1]),
-            hints=_hints(only) if only and not package else (),
+            hints=hints_of(only) if only and not package else (),
             untold=tuple(Line(file=s.record.file, line=s.record.line) for s in untold),
             places=tuple(
                 Line(file=group[0].record.file, line=group[0].record.line) for group in ranked
@@ -343,7 +343,7 @@ def _who_asks(ranked: list[list[BreakSite]]) -> str:
     return f"`{packages.pop()}`" if len(packages) == 1 else "the program, a package"
 
 
-def _hints(site: BreakSite) -> tuple[str, ...]:
+def hints_of(site: BreakSite) -> tuple[str, ...]:
     """Return what torch advises to write: a switch may need more than it says."""
     cause = site.record.cause
     hints = cause.hints if cause else ()

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite
+from tracelens.dynamo.drawn import drawn_by
 from tracelens.dynamo.reporting import is_statement
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
@@ -18,7 +19,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules.gbr._called import is_called_loop
 from tracelens.rules.gbr._causal import SAY_CAUSAL, looks_for_causal
-from tracelens.rules.gbr._drawn import drawn_by, outside_of
+from tracelens.rules.gbr._drawn import outside_of
 from tracelens.rules.gbr._indices import ALL_AT_ONCE, INDICES_IN_PYTHON, held_indices
 from tracelens.rules.gbr._kept import is_counted, outside, to_state
 from tracelens.rules.gbr._number_lines import hands_on, looks_up
@@ -339,10 +340,8 @@ class ScalarFromTensor(SiteRule):
             "before the compiled function is called, and pass them on.",
             when="`.tolist()`, or a number that an operator needs, in a line of your own",
             applies=lambda data: (
-                not data.package
-                and _reads_all(data)
+                (not data.package and _reads_all(data) and not is_called_loop(data))
                 and not (_is_fake(data) or _draws(data) or data.held_by_numpy)
-                and not is_called_loop(data)
             ),
             basis="tested",
             proof="tests/advice/GBR001/in-python.py",

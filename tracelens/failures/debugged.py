@@ -1,0 +1,18 @@
+"""What Dynamo says for its developers below an error, by the names of its own classes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+__all__ = ["context_of"]
+
+_CONTEXT = re.compile(r"\s{0,40}Developer debug context: (\S[^\n]{0,400})")
+
+
+def context_of(cause: str, lines: Iterable[str]) -> dict[str, str]:
+    """Return it as ``context`` for an error that would be a graph break; the last one counts."""
+    if cause != "fullgraph":
+        return {}
+    found = [match[1] for line in lines if (match := _CONTEXT.match(line))]
+    return {"context": found[-1].rstrip()} if found else {}
