@@ -78,3 +78,25 @@ def test_a_float_that_the_function_itself_counts(code: str, ids: list[str], tmp_
         one for one in analyze(path).findings if one.code == "RCP005" and "`self.t`" in one.title
     ]
     assert [one.id for one in found.advice] == ids
+
+
+def test_a_float_that_a_layer_of_a_package_counts_is_left_out_with_it(tmp_path: Path) -> None:
+    text = fixture("RCP005", "fires-counted-in-package.log")
+    found = about("RCP005", text, tmp_path)
+    assert [one.id for one in found.advice] == ["leave-counter-out"]
+    assert "`self.limit += 0.01 * x.shape[0]`" in found.advice[0].text
+    assert "No change is named" not in found.message
+    listed = about("RCP005", text.replace("_modules['norm']", "_modules['1']"), tmp_path)
+    assert listed.advice == ()
+    assert listed.message.endswith("measure `forward` uncompiled.")
+    kept = about("RCP005", text.replace("self.limit += 0.01", "0.01"), tmp_path)
+    assert "leave-counter-out" not in [one.id for one in kept.advice]
+
+
+def test_a_float_that_a_layer_of_ones_own_counts_is_counted_outside(tmp_path: Path) -> None:
+    text = fixture("RCP005", "fires-counted-within.log")
+    found = about("RCP005", text, tmp_path)
+    assert [one.id for one in found.advice] == ["count-outside"]
+    assert found.advice[0].text.startswith("Change `fn[1].limit`, and compare it, where")
+    read = about("RCP005", text.replace("self.limit += 0.01", "0.01"), tmp_path)
+    assert not read.advice[0].text.startswith("Change `fn[1].limit`, and")
