@@ -102,9 +102,10 @@ def test_a_float_that_a_layer_of_ones_own_counts_is_counted_outside(tmp_path: Pa
     text = fixture("RCP005", "fires-counted-within.log")
     found = about("RCP005", text, tmp_path)
     assert [one.id for one in found.advice] == ["count-outside"]
-    assert found.advice[0].text.startswith("Change `fn[1].limit`, and compare it, where")
+    assert found.advice[0].text.startswith("Change `fn[1].limit` where the function is called")
+    assert "comparison with it; keep it in a 0-d tensor" in found.advice[0].text
     read = about("RCP005", text.replace("self.limit += 0.01", "0.01"), tmp_path)
-    assert not read.advice[0].text.startswith("Change `fn[1].limit`, and")
+    assert "for what else reads it" not in read.advice[0].text
 
 
 def test_a_size_is_not_captured_where_the_rest_of_the_function_is_given_up(tmp_path: Path) -> None:

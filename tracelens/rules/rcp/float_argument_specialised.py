@@ -84,6 +84,23 @@ def _is_changed(data: RecompileData) -> bool:
     return isinstance(data, FloatData) and data.changed is not None
 
 
+def _to_count(data: RecompileData) -> str:
+    """Say what to do with a float that compiled code counts, and perhaps reads or compares."""
+    changed = data.changed if isinstance(data, FloatData) else None
+    lines = data.lines if isinstance(data, FloatData) else ()
+    if _is_counted_within(data) and any(changed and one != changed.code for one in lines):
+        return (
+            f"Change `{data.source}` where the function is called, not in it, as well as any "
+            "comparison with it; keep it in a 0-d tensor for what else reads it, in double "
+            "precision where it is to be exact."
+        )
+    return (
+        ("C" if _is_counted(data) else "If the function itself changes it, c")
+        + f"hange `{data.source}` where the function is called, not in it; or keep it in a 0-d "
+        "tensor, in double precision where it is to be exact."
+    )
+
+
 def _may_be_counted(data: RecompileData) -> bool:
     named = isinstance(data, FloatData) and bool(data.lines)
     if isinstance(data, FloatData) and data.counted_by:
@@ -145,14 +162,8 @@ class FloatArgumentSpecialised(RecompileRule):
         Remedy(
             "count-outside",
             lambda data: (
-                f"Change `{data.source}`, and compare it, where the function is called, not in it; "
-                "keep it in a 0-d tensor for what else reads it, in double precision where it is "
-                "to be exact. A float that an object keeps is a constant of the compiled code."
-                if _is_counted_within(data)
-                else ("C" if _is_counted(data) else "If the function itself changes it, c")
-                + f"hange `{data.source}` where the function is called, not in it; or keep it in "
-                "a 0-d tensor, in double precision where it is to be exact. A float that an object "
-                "keeps is a constant of the compiled code."
+                _to_count(data)
+                + " A float that an object keeps is a constant of the compiled code."
             ),
             when="an attribute of an object of your own, of which no line is known but one that "
             "changes it",
