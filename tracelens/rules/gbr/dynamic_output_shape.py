@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import ClassVar
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.breaks import BreakSite
-from tracelens.experiment import Experiment, Knob
-from tracelens.remedies import Remedy
-from tracelens.report import Severity
-from tracelens.rules.gbr._called import caller, editable
 from tracelens.dynamo.break_effect import rests_given_up
 from tracelens.dynamo.breaks import BreakSite, sites
 from tracelens.evidence import Table
@@ -20,8 +16,7 @@ from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
 from tracelens.remedies import Remedy, apart
 from tracelens.report import Finding, Severity
-from tracelens.rules.gbr._break_data import Line
-from tracelens.rules.gbr._called import editable
+from tracelens.rules.gbr._called import caller, editable
 from tracelens.rules.gbr._parts import COMPILE_PARTS
 from tracelens.rules.gbr._site_rule import (
     COMPILE_INNER,
@@ -66,21 +61,6 @@ def _rest(data: BreakData) -> int:
     With the size captured, the graph breaks there as before: tried, no effect.
     """
     return data.rest if isinstance(data, DynamicOutputShape.Data) else 0
-
-
-def _caller(data: BreakData) -> Line | None:
-    """Return the line of one's own that calls the function with the break."""
-    at = next((n for n, one in enumerate(data.stack) if one.function == data.function), 0)
-    line = data.stack[at - 1] if at > 0 else None
-    if line is None or line.function.startswith("<") or data.function == "forward":
-        return None
-    return line if own(data) and user_code.distance(line.file, line.function) == 0 else None
-
-
-def _guarded(trees: Table[GuardTree]) -> set[tuple[int, str]]:
-    """Return the lines for which guards stand: they are compiled."""
-    comments = (guard.comment for row in trees for guard in row.record.guards)
-    return {(one.line, one.function) for one in comments if one is not None}
 
 
 def _given_up(breaks: Table[GraphBreak]) -> dict[tuple[str, str, int], BreakSite]:
@@ -140,8 +120,6 @@ class DynamicOutputShape(SiteRule):
     class Data(BreakData):
         """A line whose result has a size that depends on the data."""
 
-        #: A compiled function of one's own calls the one that it is in.
-        is_helper: bool = False
         #: The line further on for which the rest of the function is given up.
         rest: int = 0
 
@@ -198,9 +176,7 @@ class DynamicOutputShape(SiteRule):
                 "with the size captured here, the graph would break there all the same."
             ),
             when="code of your own of which the rest is given up, and the function is no helper",
-            applies=lambda data: (
-                own(data) and bool(_rest(data)) and not getattr(data, "is_helper", False)
-            ),
+            applies=lambda data: own(data) and bool(_rest(data)) and not data.is_helper,
             basis="untestable",
             proof="it says where to begin; the rule about that line says what to do",
         ),
@@ -265,14 +241,12 @@ class DynamicOutputShape(SiteRule):
             if not isinstance(data, BreakData):
                 yield finding
                 continue
-            line = _caller(data)
-            is_helper = line is not None and (line.line, line.function) in trees.derived(_guarded)
             rest = _stays(rests.get((data.file, data.function, data.line)), data)
-            if not is_helper and not rest:
+            if not rest:
                 yield finding
                 continue
-            told = self.Data(**data.model_dump() | {"is_helper": is_helper, "rest": rest})
-            left = {one.id for one in finding.advice} | {"call-before", "rest-first", "not-named"}
+            told = self.Data(**data.model_dump() | {"rest": rest})
+            left = {one.id for one in finding.advice} | {"rest-first", "not-named"}
             given = [one for one in self.advise(told) if one.id in left]
             advice, said = apart(given, self.remedies)
             message = f"{finding.message} {said}".rstrip()
