@@ -443,3 +443,12 @@ def test_a_layout_is_advised_to_be_frozen_only_where_freezing_may_help(
     )
     assert ("freeze" in against(Reason.LAYOUT, data)) is told
     assert "freeze" not in against(Reason.BIAS, data)
+
+
+@pytest.mark.parametrize(
+    ("shape", "told"),
+    [("mb1_ic8oc8_ih1oh1kh1sh1dh0ph0_iw9ow9kw3", False), ("mb1_ic8oc8_ih9oh9kh3_iw9ow9kw3", True)],
+)
+def test_signals_are_not_to_be_channels_last(shape: str, *, told: bool) -> None:
+    data = FastImplementationRejected.Data(primitive="convolution", reason="LAYOUT", shape=shape)
+    assert ("channels_last" in against(Reason.LAYOUT, data)) is told

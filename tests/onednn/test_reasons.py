@@ -31,6 +31,16 @@ from tracelens.onednn.reasons import Reason, actionable, remedy, why
         ("small shapes fall back", Reason.SHAPE),
         ("heuristic fail: low amx utilization", Reason.SHAPE),
         ("bad param: ", Reason.SHAPE),
+        ("brgemm implementation not found for strided convolution", Reason.SHAPE),
+        ("heuristic fail: failed heuristic with ic, kw and stride_w parameters", Reason.SHAPE),
+        (
+            (
+                "unsupported feature for implementation: only unit strides are allowed for "
+                "bwd-to-fwd conversion"
+            ),
+            Reason.SHAPE,
+        ),
+        ("unsupported memory stride", Reason.LAYOUT),
         ("skipping or dispatching to another implementation", Reason.CHAIN),
         ("brgconv:sve is faster for small OC * IC", Reason.DEFERRED),
         ("falling back to brgemm for GEMV, based on heuristics", Reason.DEFERRED),

@@ -65,3 +65,15 @@ def test_a_run_that_compiles_is_judged_by_what_it_took_with_any_backend(tmp_path
         log.write_text(before + slow.format(ms=0.3) * 3, encoding="utf-8")
         codes = {one.code for one in analyze(str(log)).findings}
         assert ("ONE005" in codes) is told
+
+
+def test_signals_are_not_made_channels_last(tmp_path: Path) -> None:
+    """`channels_last` raises for three dimensions; of images it stays the advice."""
+    (folder,) = (Path(__file__).parents[2] / "fixtures" / "rules").glob("ONE007-*")
+    text = (folder / "quiet-signals.log").read_text(encoding="utf-8")
+    log = tmp_path / "run.log"
+    for height, advised in (("ih1oh1kh1", False), ("ih9oh7kh3", True)):
+        log.write_text(text.replace("ih1oh1kh1", height), encoding="utf-8")
+        found = [one for one in analyze(log).findings if one.code == "ONE007"]
+        assert found
+        assert any(one.severity is not Severity.NONE for one in found) is advised

@@ -1,5 +1,6 @@
 """What stands beside the way to a break in a package, and by which modules it is reached."""
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -110,3 +111,25 @@ def test_modules_that_the_package_calls_are_part_of_its_call(given: str, tmp_pat
 def test_only_what_returns_the_call_itself_is_all(line: str, *, is_all: bool) -> None:
     frame = StackFrame(file="model.py", line=3, function="forward", code=line)
     assert _is_all(frame, "pool") == is_all
+
+
+def test_a_class_that_no_guard_names_is_found_by_its_file(tmp_path: Path) -> None:
+    """Its `forward` breaks before it reads anything of itself, so it has no guard on its class."""
+    (folder,) = FOLDER.parent.glob("GBR008-*")
+    text = gzip.decompress((folder / "fires-class-by-file-2.13.log.gz").read_bytes()).decode()
+    log = tmp_path / "run.log"
+
+    def advice(told: str) -> dict[str, str]:
+        log.write_text(told)
+        return advised(
+            next(one for one in analyze(log).findings if "dynamic_modules.py:179" in one.title)
+        )
+
+    found = advice(text)["compile-inner"]
+    assert "such as `self.features`" in found
+    assert "reached through `self.head`" in found
+    elsewhere = text.replace(
+        "avalanche.models.dynamic_modules.Multi", "avalanche.models.heads.Multi"
+    )
+    assert elsewhere != text
+    assert "compile-inner" not in advice(elsewhere)

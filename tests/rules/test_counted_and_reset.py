@@ -18,6 +18,11 @@ def about(code: str, text: str, tmp_path: Path) -> Finding:
     return finding
 
 
+def named(words: str, path: Path) -> Finding:
+    (finding,) = [one for one in analyze(path).findings if words in one.title]
+    return finding
+
+
 def fixture(code: str, name: str) -> str:
     (folder,) = RULES.glob(f"{code}-*")
     return (folder / name).read_text()
@@ -78,3 +83,45 @@ def test_a_float_that_the_function_itself_counts(code: str, ids: list[str], tmp_
         one for one in analyze(path).findings if one.code == "RCP005" and "`self.t`" in one.title
     ]
     assert [one.id for one in found.advice] == ids
+
+
+def test_a_float_that_a_layer_of_a_package_counts_is_left_out_with_it(tmp_path: Path) -> None:
+    text = fixture("RCP005", "fires-counted-in-package.log")
+    found = about("RCP005", text, tmp_path)
+    assert [one.id for one in found.advice] == ["leave-counter-out"]
+    assert "`self.limit += 0.01 * x.shape[0]`" in found.advice[0].text
+    assert "No change is named" not in found.message
+    listed = about("RCP005", text.replace("_modules['norm']", "_modules['1']"), tmp_path)
+    assert listed.advice == ()
+    assert listed.message.endswith("measure `forward` uncompiled.")
+    kept = about("RCP005", text.replace("self.limit += 0.01", "0.01"), tmp_path)
+    assert "leave-counter-out" not in [one.id for one in kept.advice]
+
+
+def test_a_float_that_a_layer_of_ones_own_counts_is_counted_outside(tmp_path: Path) -> None:
+    text = fixture("RCP005", "fires-counted-within.log")
+    found = about("RCP005", text, tmp_path)
+    assert [one.id for one in found.advice] == ["count-outside"]
+    assert found.advice[0].text.startswith("Change `fn[1].limit` where the function is called")
+    assert "comparison with it; keep it in a 0-d tensor" in found.advice[0].text
+    read = about("RCP005", text.replace("self.limit += 0.01", "0.01"), tmp_path)
+    assert "for what else reads it" not in read.advice[0].text
+
+
+def test_a_size_is_not_captured_where_the_rest_of_the_function_is_given_up(tmp_path: Path) -> None:
+    """Tried: the graph breaks at the loop, or at the number that is read, all the same."""
+    text = fixture("GBR008", "fires-unique-in-loop-2.13.log")
+    path = tmp_path / "run.log"
+    path.write_text(text)
+    unique = named("_unique2", path)
+    assert "capture-size" not in [one.id for one in unique.advice]
+    path.write_text(text.replace("aten._unique2.default", "aten.nonzero.default"))
+    found = named("depends on the data: the graph breaks at models/dynamic_modules.py:179", path)
+    assert "capture-size" in [one.id for one in found.advice]  # the loop has such a size, too
+    own = text.replace(
+        "/home/ana/venv/lib/python3.11/site-packages/avalanche", "/home/ana/avalanche"
+    )
+    path.write_text(own)
+    unique = named("_unique2", path)
+    assert unique.advice[0].id == "rest-first"
+    assert "line 184" in unique.advice[0].text

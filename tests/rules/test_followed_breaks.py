@@ -234,3 +234,29 @@ def test_a_clock_between_two_layers_is_taken_around_the_call() -> None:
     found = findings("fires-clock-between-2.13.log", "GBR009")
     told = "before and after the compiled function, and not within it"
     assert all(told in one.advice[0].text for one in found)
+
+
+def test_what_is_called_at_a_break_is_given_up_and_not_the_caller(tmp_path: Path) -> None:
+    (lost,) = findings("fires-called-below.log", "GBR006")
+    assert lost.title.startswith("`__call__` (oddlib/__init__.py:14) runs eagerly")
+    (folder,) = FIXTURES.glob("GBR006-*")
+    text = (folder / "fires-called-below.log").read_text(encoding="utf-8")
+    other = tmp_path / "run.log"  # a function of which the log does not tell the way
+    other.write_text(text.replace("[1/", "[7/"), encoding="utf-8")
+    (lost,) = [one for one in analyze(other).findings if one.code == "GBR006"]
+    assert "__call__" not in lost.title
+
+
+def test_a_scripted_module_of_a_package_is_left_out_with_the_call(tmp_path: Path) -> None:
+    """Nobody has the module that it was made of: the package has loaded it from a file."""
+    found = advice("fires-called-below.log", "GBR006")
+    assert list(found) == ["leave-script-out"]
+    assert "proj/app.py:46" in found["leave-script-out"].text
+    (folder,) = FIXTURES.glob("GBR006-*")
+    text = (folder / "fires-called-below.log").read_text(encoding="utf-8")
+    own = tmp_path / "run.log"
+    own.write_text(
+        text.replace("/home/ana/venv/lib/python3.11/site-packages/odd", "/home/ana/proj/odd")
+    )
+    (lost,) = [one for one in analyze(own).findings if one.code == "GBR006"]
+    assert [one.id for one in lost.advice] == ["plain-module"]

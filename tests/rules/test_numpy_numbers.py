@@ -64,3 +64,18 @@ def test_what_is_no_numpy_number_of_that_line_is_not_called_one(
     assert old in text
     found = first(text.replace(old, new), tmp_path)
     assert not {one.id for one in found.advice} & {"python-number", "python-numbers"}
+
+
+def test_a_size_that_numpy_needs_is_no_layers(tmp_path: Path) -> None:
+    """torch computes it by its own NumPy, whose files are no operators."""
+    (folder,) = (Path(__file__).parents[2] / "fixtures" / "rules").glob("DYN004-*")
+    text = (folder / "fires-numpy-2.13.log").read_text(encoding="utf-8")
+    log = tmp_path / "run.log"
+
+    def codes(told: str) -> set[str]:
+        log.write_text(told, encoding="utf-8")
+        return {one.code for one in analyze(log).findings}
+
+    assert "DYN004" in codes(text)
+    assert "RCP018" not in codes(text)
+    assert "RCP018" in codes(text.replace("_numpy/_util.py", "_meta_registrations.py"))

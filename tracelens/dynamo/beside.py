@@ -200,6 +200,9 @@ def _merged(site: BreakSite, compiled: CompiledClasses) -> _Way | None:
     classes += [_at(site.top, compiled), _at(site.line, compiled)]
     if len(outer) != 1 or any(len(found) > 1 for found in classes):
         return None
+    if len(frames) > 1 and not any(classes):  # it reads nothing of itself before it breaks
+        called = compiled.wholes.get((min(outer), site.top.function), {})
+        classes = [_in_file(site.line.file, called)]
     kinds = list(dict.fromkeys(kind for found in (outer, *classes) for kind in found))
     led: list[str] = []
     beside: Children = {}
@@ -220,6 +223,17 @@ def _merged(site: BreakSite, compiled: CompiledClasses) -> _Way | None:
             break
         path.append(above := _below_of(above, way[0]))
     return _Way(tuple(led), beside, tuple(further), tuple(path)) if led else None
+
+
+def _in_file(file: str, called: Children) -> set[str]:
+    """Return the class that a file holds, of those that are called; none where it holds several."""
+    ends = set(ends_of(file))
+    found = {
+        kind
+        for kind in called.values()
+        if f"{kind.rpartition('.')[0].replace('.', '/')}.py" in ends
+    }
+    return found if len(found) == 1 else set()
 
 
 def _at(line: StackFrame, compiled: CompiledClasses) -> set[str]:

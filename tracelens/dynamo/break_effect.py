@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,9 @@ from tracelens.report.stories import given_up
 if TYPE_CHECKING:
     from tracelens.dynamo.breaks import BreakSite
 
-__all__ = ["effect", "note_resumed"]
+__all__ = ["effect", "note_resumed", "rests_given_up"]
 
+_REST = re.compile(r"torch_dynamo_resume_in_(\w{1,80}?)_at_(\d{1,6})\Z")
 #: How a record begins of a break behind which nothing of the function is compiled.
 _UNRESUMED = "then skipping the rest of the function"
 
@@ -69,3 +71,17 @@ def _called_by(site: BreakSite) -> StackFrame | None:
 def _numbers(site: BreakSite) -> set[str]:
     """Return the numbers of the code objects that the records are of."""
     return {place.frame.partition("/")[0] for place, _ in site.events}
+
+
+def rests_given_up(sites: Iterable[BreakSite]) -> dict[tuple[str, str, int], BreakSite]:
+    """Return the lines behind which the rest of their function is given up, and for which break."""
+    found: dict[tuple[str, str, int], BreakSite] = {}
+    for site in sites:
+        line = site.line
+        rests = [_REST.match(name) for name in site.lost if site.skipped]
+        lines = [(rest[1], int(rest[2])) for rest in rests if rest]
+        if site.resumed:
+            lines.append((line.function, site.resumed))
+        for function, at in lines:
+            found.setdefault((line.file, function, at), site)
+    return found

@@ -50,9 +50,12 @@ class SpecializedSize(Joined):
 
     @property
     def is_by_operator(self) -> bool:
-        """Whether an operator asked for it, such as a product with a weight, and not Python."""
+        """Whether an operator asked for it, such as a product with a weight, and not Python.
+
+        What a program computes with NumPy, torch traces by its own in ``torch/_numpy``.
+        """
         origin = self.line.origin if self.line else ""
-        return bool(origin) and "_dynamo/" not in origin
+        return bool(origin) and not any(part in origin for part in ("_dynamo/", "_numpy/"))
 
     @property
     def subject(self) -> tuple[str, int | None]:

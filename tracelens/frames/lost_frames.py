@@ -59,7 +59,9 @@ class LostFrames:
             if same:
                 return same[-1]
         depth = _calls_below(site, at)
-        return own[-1 - depth] if 0 < depth < len(own) else None
+        if 0 < depth < len(own):
+            return own[-1 - depth]
+        return own[-1] if own and not depth and _is_called(site, at) else None
 
 
 def _skips(site: BreakSite) -> Iterator[int]:
@@ -82,6 +84,20 @@ def _calls_below(site: BreakSite, at: int) -> int:
             break
         below[number] = None
     return len(below)
+
+
+def _is_called(site: BreakSite, at: int) -> bool:
+    """Whether a function is given up that another one calls, whose graph breaks there before.
+
+    What is called at a break is the next that is compiled; the way that is printed is the caller's.
+    """
+    lost = site.events[at][0]
+    if not _number(lost).isdecimal():
+        return False
+    before = str(int(_number(lost)) - 1)
+    return any(
+        place.process == lost.process and _number(place) == before for place, _ in site.events[:at]
+    )
 
 
 def _number(place: Place) -> str:

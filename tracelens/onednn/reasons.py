@@ -44,6 +44,8 @@ _FRAGMENTS: tuple[tuple[Reason, tuple[str, ...]], ...] = (
     (Reason.ATTRIBUTES, ("post-op", "attribute", "attrs", "scales", "zero-point", "zero point")),
     (Reason.DATA_TYPE, ("datatype", "data type", "bf16_transforms")),
     (Reason.INSTRUCTIONS, (" isa", "unavailable for device")),
+    # The steps of a convolution, which its layer has; those of a tensor are its layout.
+    (Reason.SHAPE, ("unit strides", "strided convolution", "stride_w", "stride_h")),
     (
         Reason.LAYOUT,
         ("format", "layout", "stride", "dense", "non-transposed", "md flags", "transposes"),

@@ -20,6 +20,8 @@ __all__ = ["RefusedData", "against", "fixed_in", "for_recurrent", "for_reference
 
 #: torch wheel -> its oneDNN.
 _WHEELS = {(2, 10): (3, 7), (2, 13): (3, 12), (2, 15): (3, 13)}
+#: What torch hands over for a signal of three dimensions: an image of height 1.
+_SIGNAL = "_ih1oh1kh1"
 _MKLDNN = "https://docs.pytorch.org/docs/stable/backends.html#torch-backends-mkldnn"
 
 
@@ -83,6 +85,8 @@ def against(reason: Reason, data: Any) -> str:
     """Return what to do about a class of refusals, as an imperative."""
     packed = reason is Reason.LAYOUT and can_freeze(data)
     more = ", or freeze the model so that weights are packed once" if packed else ""
+    if reason is Reason.LAYOUT and _SIGNAL in data.shape:  # `channels_last` raises for these
+        return "make the input contiguous"
     return remedy(reason) + more
 
 

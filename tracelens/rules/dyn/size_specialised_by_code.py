@@ -147,7 +147,8 @@ class SizeSpecialisedByCode(Rule):
         ),
         Remedy(
             "pad",
-            "Pad the input to a few sizes: each of them is compiled once.",
+            "Pad the input to a few sizes, where what is added can be masked or cut off again: "
+            "each of them is compiled once.",
             when="a size, and the line is in a package, or not known",
             applies=lambda data: data.is_size and (bool(data.package) or not data.code),
             basis="tested",

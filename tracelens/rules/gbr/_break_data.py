@@ -111,6 +111,16 @@ class BreakData(FindingData):
         """Whether an autograd.Function leads there: no symbol leaves it, and no extra result."""
         return any(one.file.replace("\\", "/").endswith(_FUNCTION) for one in self.stack)
 
+    @property
+    def broken_in(self) -> str:
+        """The installed package where tracing stopped, if a line of the program's own is told."""
+        return user_code.package(self.stack[-1].file) if self.stack else ""
+
+    @property
+    def told_at(self) -> str:
+        """The line that is told; empty where none is."""
+        return user_code.short(self.file, self.line) if self.file else ""
+
 
 def break_data(site: BreakSite, name: str = "") -> BreakData:
     """Return what the findings about ``site`` hold."""

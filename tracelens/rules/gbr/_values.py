@@ -76,6 +76,10 @@ class _Told(Protocol):
     def old_call(self) -> str: ...
     @property
     def package(self) -> str: ...
+    @property
+    def broken_in(self) -> str: ...
+    @property
+    def told_at(self) -> str: ...
 
 
 def value_of(site: BreakSite) -> str:
@@ -134,6 +138,14 @@ def _is_scripted(data: _Told) -> bool:
 
 def _is_script(data: _Told) -> bool:
     return data.reason.startswith(_SCRIPT)
+
+
+def _is_plain(data: _Told) -> bool:
+    return _is_script(data) and not (data.package or data.broken_in)
+
+
+def _is_led(data: _Told) -> bool:
+    return _is_script(data) and not data.package and bool(data.broken_in and data.told_at)
 
 
 def _is_old(data: _Told) -> bool:
@@ -209,10 +221,23 @@ VALUES = (
     Remedy(
         "plain-module",
         PLAIN_MODULE,
-        when="a module of TorchScript",
-        applies=_is_script,
+        when="a module of TorchScript, in code of your own",
+        applies=_is_plain,
         basis="tested",
         proof="tests/advice/GBR006/plain-module.py",
+    ),
+    Remedy(
+        "leave-script-out",
+        lambda data: (
+            f"The line at {data.told_at} leads to a module of TorchScript that `{data.broken_in}` "
+            "calls, and Dynamo does not look into it: leave this call out of what is compiled, and "
+            "compile what comes before and after it."
+        ),
+        when="a module of TorchScript that an installed package calls, and a line of your own "
+        "leads there",
+        applies=_is_led,
+        basis="tested",
+        proof="tests/advice/GBR006/leave-script-out.py",
     ),
     Remedy(
         "class-outside",

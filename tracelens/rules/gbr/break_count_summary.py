@@ -66,6 +66,16 @@ class SummaryData(WorstData):
     #: A module has a backward hook.
     has_hooks: bool = False
 
+    @property
+    def broken_in(self) -> str:
+        """The installed package in which the only place is."""
+        return self.worst.broken_in if self.worst else ""
+
+    @property
+    def told_at(self) -> str:
+        """The line that is told of the only place."""
+        return self.worst.told_at if self.worst else ""
+
 
 def _is_terse(data: SummaryData) -> bool:
     return data.terse and bool(data.reason) and not (data.has_hooks or is_value(data))

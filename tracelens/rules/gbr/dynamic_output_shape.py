@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import ClassVar
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.breaks import BreakSite
+from tracelens.dynamo.break_effect import rests_given_up
+from tracelens.dynamo.breaks import BreakSite, sites
+from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
-from tracelens.remedies import Remedy
-from tracelens.report import Severity
+from tracelens.frames import Frame
+from tracelens.logs.graph_breaks import GraphBreak
+from tracelens.logs.guards import GuardTree
+from tracelens.remedies import Remedy, apart
+from tracelens.report import Finding, Severity
 from tracelens.rules.gbr._called import caller, editable
 from tracelens.rules.gbr._parts import COMPILE_PARTS
 from tracelens.rules.gbr._site_rule import (
@@ -45,7 +51,30 @@ _COUNTED = re.compile(
 def _captured(data: BreakData) -> bool:
     """Whether the graph would go on behind the line, as far as is seen."""
     counts = bool(_COUNTED.search(data.code))
-    return not (data.in_function or (own(data) and data.skipped) or counts)
+    is_lost = own(data) and data.skipped
+    return not (data.in_function or is_lost or counts or _rest(data))
+
+
+def _rest(data: BreakData) -> int:
+    """Return the line for which the rest of the function is given up; 0 where none is.
+
+    With the size captured, the graph breaks there as before: tried, no effect.
+    """
+    return data.rest if isinstance(data, DynamicOutputShape.Data) else 0
+
+
+def _given_up(breaks: Table[GraphBreak]) -> dict[tuple[str, str, int], BreakSite]:
+    return rests_given_up(sites(breaks))
+
+
+def _stays(site: BreakSite | None, data: BreakData) -> int:
+    """Return the line that gives the rest up, if the graph breaks there with sizes captured, too.
+
+    It may be another size; but what is unique is looped over, and no graph loops so.
+    """
+    if site is None or (site.family == data.family and "unique" not in data.name):
+        return 0
+    return site.line.line
 
 
 def _before(data: BreakData) -> str:
@@ -88,6 +117,12 @@ class DynamicOutputShape(SiteRule):
     <https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0036.html>
     """  # noqa: E501 -- the excerpt is lines of a log
 
+    class Data(BreakData):
+        """A line whose result has a size that depends on the data."""
+
+        #: The line further on for which the rest of the function is given up.
+        rest: int = 0
+
     code = "GBR008"
     name = "dynamic-output-shape"
     severity = Severity.WARNING
@@ -116,7 +151,8 @@ class DynamicOutputShape(SiteRule):
             "vendor often does not. Where Python branches on the size further on "
             "(`if len(x) == 0`), or a view needs it, the graph breaks there: leave that out.",
             when="Inductor, or the backends that run eagerly; in code of your own no function "
-            "was given up; in no autograd.Function; the line reads no number of a tensor beside it",
+            "was given up, nor what comes behind the line; in no autograd.Function; the line reads "
+            "no number of a tensor beside it",
             applies=_captured,
             setting="torch._dynamo.config.capture_dynamic_output_shape_ops = True",
             env="TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS=1",
@@ -132,6 +168,17 @@ class DynamicOutputShape(SiteRule):
             applies=lambda data: data.is_helper,
             basis="tested",
             proof="tests/advice/GBR008/call-before.py",
+        ),
+        Remedy(
+            "rest-first",
+            lambda data: (
+                f"Begin at line {data.rest}, for which the rest of `{data.function}` is given up: "
+                "with the size captured here, the graph would break there all the same."
+            ),
+            when="code of your own of which the rest is given up, and the function is no helper",
+            applies=lambda data: own(data) and bool(_rest(data)) and not data.is_helper,
+            basis="untestable",
+            proof="it says where to begin; the rule about that line says what to do",
         ),
         SEE_PARTS,
         NOT_NAMED,
@@ -179,6 +226,32 @@ class DynamicOutputShape(SiteRule):
         ),
         LEAVE_BREAK,
     )
+
+    def each(
+        self,
+        found: list[BreakSite],
+        breaks: Table[GraphBreak],
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+    ) -> Iterator[Finding]:
+        """Yield one finding per line, with what is known of its function."""
+        rests = breaks.derived(_given_up)
+        for finding in super().each(found, breaks, frames, trees):
+            data = self.data_of(finding)
+            if not isinstance(data, BreakData):
+                yield finding
+                continue
+            rest = _stays(rests.get((data.file, data.function, data.line)), data)
+            if not rest:
+                yield finding
+                continue
+            told = self.Data(**data.model_dump() | {"rest": rest})
+            left = {one.id for one in finding.advice} | {"rest-first", "not-named"}
+            given = [one for one in self.advise(told) if one.id in left]
+            advice, said = apart(given, self.remedies)
+            message = f"{finding.message} {said}".rstrip()
+            update = {"data": told.model_dump(mode="json"), "advice": advice, "message": message}
+            yield finding.model_copy(update=update)
 
     def what(self, site: BreakSite) -> str:
         """Name the operator."""

@@ -15,7 +15,7 @@ from tracelens.logs.onednn_verbose import (
     PrimitiveCreate,
     PrimitiveExec,
 )
-from tracelens.onednn.data import PrimitiveData
+from tracelens.onednn.data import PrimitiveData, rank_of
 from tracelens.onednn.implementations import COMPUTE, Grade, grade
 from tracelens.onednn.reasons import Reason, actionable, remedy, why
 from tracelens.onednn.refusals import Refusal, Refusals
@@ -35,6 +35,11 @@ __all__ = ["FastImplementationRejected"]
 MAX_SHAPES = 50
 #: Refusals, without anything that was made or ran, that are a quotation and no log.
 FEW_LINES = 5
+#: `channels_last` raises for a tensor of three dimensions.
+SIGNALS = (
+    "signals of three dimensions have no channels-last layout, and Inductor packs no weights of "
+    "1-d convolutions"
+)
 _USUAL = frozenset({Reason.DATA_TYPE, Reason.INSTRUCTIONS, Reason.ATTRIBUTES})
 
 
@@ -146,7 +151,7 @@ class FastImplementationRejected(Rule):
                     continue
                 if actionable(reason) and not (level is Grade.OPTIMISED and reason in _USUAL):
                     refused = found.setdefault((made.primitive, reason), _Refused())
-                    refused.add(refusal, made.impl, made.shape)
+                    refused.add(refusal, made.impl, made.shape, rank_of(made))
         for (primitive, reason), refused in found.items():
             yield self._finding(primitive, reason, refused, run)
         if not found and not (len(creates) or len(execs)) and dispatches.count <= FEW_LINES:
@@ -175,6 +180,7 @@ class FastImplementationRejected(Rule):
             title=f"{primitive}: faster implementations refused because of {reason.value}",
             message=f"For {shapes}: {said}. What ran instead: {chosen}.",
             confidence=Confidence.MEDIUM,
+            harmless=SIGNALS if reason is Reason.LAYOUT and refused.ranks == {3} else None,
             count=len(messages),
             evidence=[refusal.quote for refusal in few(messages)],
             advice=self.advise(data),
@@ -228,12 +234,14 @@ class _Refused(msgspec.Struct):
     messages: dict[tuple[str, str], Refusal] = msgspec.field(default_factory=dict)
     chosen: dict[str, None] = msgspec.field(default_factory=dict)
     shapes: set[str] = msgspec.field(default_factory=set)
+    ranks: set[int | None] = msgspec.field(default_factory=set)
 
-    def add(self, refusal: Refusal, chosen: str, shape: str) -> None:
+    def add(self, refusal: Refusal, chosen: str, shape: str, rank: int | None) -> None:
         """Note that ``refusal`` came before ``chosen`` for ``shape``."""
         self.messages.setdefault((refusal.who, refusal.message), refusal)
         self.chosen[chosen] = None
         self.shapes.add(shape)
+        self.ranks.add(rank)
 
 
 def _choice(run: PrimitiveCreate | PrimitiveExec) -> tuple[str, str, str, str]:

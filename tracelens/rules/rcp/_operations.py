@@ -4,9 +4,22 @@ from __future__ import annotations
 
 import re
 
+from tracelens.dynamo.leaving_out import left_out
+from tracelens.dynamo.user_code import package, short
+from tracelens.remedies import Remedy
+from tracelens.report import FindingData
 from tracelens.rules.rcp._data import RecompileData
 
-__all__ = ["FloatData", "computes_in_python", "takes_tensor", "written_out"]
+__all__ = [
+    "COUNTED_IN_PACKAGE",
+    "LEAVE_COUNTER_OUT",
+    "Changed",
+    "FloatData",
+    "computes_in_python",
+    "is_item",
+    "takes_tensor",
+    "written_out",
+]
 
 #: Python's and NumPy's own functions, which need the number itself.
 _PYTHON = re.compile(r"\b(?:math|np|numpy)\.\w|\b(?:int|round)\(")
@@ -25,6 +38,21 @@ _WRITTEN = {
     r"\bfull_like\(": "torch.ones_like(x) * {}",
 }
 
+#: How a guard names a module within another.
+_PART = re.compile(r"\._modules\['[^']{1,100}'\]\.")
+
+#: A layer of a Sequential or of a list: its name is a number.
+_LISTED = re.compile(r"\._modules\['\d{1,5}'\]\.\w+$")
+
+
+class Changed(FindingData):
+    """A traced line that changes what a module or an object keeps."""
+
+    file: str
+    line: int
+    function: str
+    code: str
+
 
 class FloatData(RecompileData):
     """A float, and what is computed with it."""
@@ -33,6 +61,13 @@ class FloatData(RecompileData):
     is_double: bool = False
     #: The lines of the function that name it, where the log has the traced graph.
     lines: tuple[str, ...] = ()
+    #: The line of the compiled code that changes it, where the log has that.
+    changed: Changed | None = None
+
+    @property
+    def counted_by(self) -> str:
+        """The installed package whose line changes it."""
+        return package(self.changed.file) if self.changed else ""
 
 
 def _lines(data: RecompileData) -> tuple[str, ...]:
@@ -42,6 +77,11 @@ def _lines(data: RecompileData) -> tuple[str, ...]:
 def computes_in_python(data: RecompileData) -> bool:
     """Whether Python computes with it in a line, as ``math.exp(-beta)`` does."""
     return any(map(_PYTHON.search, _lines(data)))
+
+
+def is_item(data: RecompileData) -> bool:
+    """Whether it is an item of a list or a dict, as no attribute of a module within another is."""
+    return "[" in _PART.sub(".", data.source)
 
 
 def takes_tensor(data: RecompileData) -> bool:
@@ -57,3 +97,52 @@ def written_out(data: RecompileData) -> str:
         if any(re.search(name, line) for line in lines):
             return code.format(data.source)
     return ""
+
+
+def _counter(data: RecompileData) -> Changed | None:
+    return data.changed if isinstance(data, FloatData) and data.counted_by else None
+
+
+def _leaves(data: RecompileData) -> str | None:
+    """Return code that leaves the counting function out, where no loop of torch's calls it.
+
+    A graph break in the loop of a Sequential makes all of its layers run eagerly.
+    """
+    line = _counter(data)
+    if line is None or _LISTED.search(data.source):
+        return None
+    return left_out(line.function, line.file, line.line)
+
+
+def _counted(data: RecompileData) -> str:
+    line = _counter(data)
+    at = f"{short(line.file, line.line)}, `{line.code}`," if line is not None else "The package"
+    return f"{at} changes it in each call, and each value is an entry of its own"
+
+
+LEAVE_COUNTER_OUT = Remedy(
+    "leave-counter-out",
+    lambda data: (
+        f"{_counted(data)}: leave that function of `{data.counted_by}` out of what is compiled."
+    ),
+    when="a module of an installed package changes it in a line that is compiled, and is none of "
+    "a Sequential",
+    applies=lambda data: _leaves(data) is not None,
+    code=_leaves,
+    since="2.6",
+    basis="tested",
+    proof="tests/advice/RCP005/leave-counter-out.py",
+)
+#: Tried: with such layers left out a step took 1.2 times as long as after the limit, all eager.
+COUNTED_IN_PACKAGE = Remedy(
+    "counted-in-package",
+    lambda data: (
+        f"No change is named: {_counted(data)}. What calls the layer is a list of layers, of which "
+        f"none is compiled once this one is left out: measure `{data.function}` uncompiled."
+    ),
+    when="the same, in a Sequential or a list",
+    applies=lambda data: _counter(data) is not None and _leaves(data) is None,
+    basis="untestable",
+    proof="it says what is known, and asks for no change",
+    says=True,
+)

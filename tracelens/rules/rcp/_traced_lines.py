@@ -7,13 +7,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
+from tracelens.logs._stack import StackFrame
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
 
-__all__ = ["lines_with"]
+__all__ = ["changed_in", "lines_with"]
 
 _LINE = re.compile(r"^ *# File: [^\n]{1,400}?, code: ([^\n]{1,400})", re.MULTILINE)
+_PLACED = re.compile(
+    r"^ *# File: ([^\n]{1,400}?):(\d{1,7})(?: in (\w{1,100}))?, code: ([^\n]{1,400})", re.MULTILINE
+)
 
 
 def lines_with(graphs: Table[FxGraph], source: str) -> Iterator[str]:
@@ -23,3 +27,18 @@ def lines_with(graphs: Table[FxGraph], source: str) -> Iterator[str]:
         graph = row.record
         if graph.traced and name.search(graph.body):
             yield from (one[1] for one in _LINE.finditer(graph.body) if name.search(one[1]))
+
+
+def changed_in(graphs: Table[FxGraph], source: str) -> StackFrame | None:
+    """Return the traced line that changes an attribute, ``self.t += dt``; None where none does."""
+    owner, _, name = source.rpartition(".")
+    changes = re.compile(
+        rf"\s*\w{{1,60}}(?:\.\w{{1,60}})*\.{re.escape(name)} (?:[-+*/]|\*\*|//)?= "
+    )
+    for row in graphs if owner else ():
+        graph = row.record
+        if graph.traced and name in graph.body:
+            for file, line, function, code in _PLACED.findall(graph.body):
+                if changes.match(code):
+                    return StackFrame(file=file, line=int(line), function=function, code=code)
+    return None

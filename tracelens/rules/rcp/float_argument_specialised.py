@@ -14,19 +14,23 @@ from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile, Source
-from tracelens.remedies import Remedy
+from tracelens.remedies import Remedy, apart
 from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._branched import BRANCH, branched
 from tracelens.rules.rcp._changes import Group, groups
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
 from tracelens.rules.rcp._operations import (
+    COUNTED_IN_PACKAGE,
+    LEAVE_COUNTER_OUT,
+    Changed,
     FloatData,
     computes_in_python,
+    is_item,
     takes_tensor,
     written_out,
 )
 from tracelens.rules.rcp._tell import listed, tell
-from tracelens.rules.rcp._traced_lines import lines_with
+from tracelens.rules.rcp._traced_lines import changed_in, lines_with
 
 __all__ = ["FloatArgumentSpecialised"]
 
@@ -52,14 +56,14 @@ def _as_tensor(data: RecompileData) -> str:
 
 
 def _to_multiply(data: RecompileData) -> bool:
-    if data.held != NUMBER or "[" in data.source or data.package:
+    if data.held != NUMBER or is_item(data) or data.package:
         return False
     return not ((takes_tensor(data) and data.is_variable) or _is_counted(data))
 
 
 def _is_kept(data: RecompileData) -> bool:
     """Whether an object of the program's keeps it, such as the time of a simulation."""
-    kept = not (data.is_variable or data.package) and "[" not in data.source and "." in data.source
+    kept = not (data.is_variable or data.package or is_item(data)) and "." in data.source
     return kept and data.held == NUMBER
 
 
@@ -67,11 +71,40 @@ def _is_counted(data: RecompileData) -> bool:
     """Whether it is kept, and the function itself changes it: ``self.t += dt``."""
     lines = data.lines if isinstance(data, FloatData) else ()
     changed = re.compile(rf"\s*{re.escape(data.source)} (?:[-+*/]|\*\*|//)?= ")
-    return _is_kept(data) and any(map(changed.match, lines))
+    return (_is_kept(data) and any(map(changed.match, lines))) or _is_counted_within(data)
+
+
+def _is_counted_within(data: RecompileData) -> bool:
+    """Whether a line of the program's own changes it in what is compiled."""
+    within = isinstance(data, FloatData) and data.changed is not None and not data.counted_by
+    return within and not (data.is_variable or data.package) and data.held in {NUMBER, PYTHON}
+
+
+def _is_changed(data: RecompileData) -> bool:
+    return isinstance(data, FloatData) and data.changed is not None
+
+
+def _to_count(data: RecompileData) -> str:
+    """Say what to do with a float that compiled code counts, and perhaps reads or compares."""
+    changed = data.changed if isinstance(data, FloatData) else None
+    lines = data.lines if isinstance(data, FloatData) else ()
+    if _is_counted_within(data) and any(changed and one != changed.code for one in lines):
+        return (
+            f"Change `{data.source}` where the function is called, not in it, as well as any "
+            "comparison with it; keep it in a 0-d tensor for what else reads it, in double "
+            "precision where it is to be exact."
+        )
+    return (
+        ("C" if _is_counted(data) else "If the function itself changes it, c")
+        + f"hange `{data.source}` where the function is called, not in it; or keep it in a 0-d "
+        "tensor, in double precision where it is to be exact."
+    )
 
 
 def _may_be_counted(data: RecompileData) -> bool:
     named = isinstance(data, FloatData) and bool(data.lines)
+    if isinstance(data, FloatData) and data.counted_by:
+        return False
     return _is_counted(data) or (_is_kept(data) and not (named or written_out(data)))
 
 
@@ -129,10 +162,8 @@ class FloatArgumentSpecialised(RecompileRule):
         Remedy(
             "count-outside",
             lambda data: (
-                ("C" if _is_counted(data) else "If the function itself changes it, c")
-                + f"hange `{data.source}` where the function is called, not in it; or keep it in "
-                "a 0-d tensor, in double precision where it is to be exact. A float that an object "
-                "keeps is a constant of the compiled code."
+                _to_count(data)
+                + " A float that an object keeps is a constant of the compiled code."
             ),
             when="an attribute of an object of your own, of which no line is known but one that "
             "changes it",
@@ -140,6 +171,8 @@ class FloatArgumentSpecialised(RecompileRule):
             basis="tested",
             proof="tests/advice/RCP005/count-outside.py",
         ),
+        LEAVE_COUNTER_OUT,
+        COUNTED_IN_PACKAGE,
         Remedy(
             "multiply",
             lambda data: (
@@ -166,7 +199,7 @@ class FloatArgumentSpecialised(RecompileRule):
                 "numbers: compiled code takes each of them for a constant."
             ),
             when="an operation takes a number out of a list or a dictionary of the program's own",
-            applies=lambda data: data.held == NUMBER and "[" in data.source and not data.package,
+            applies=lambda data: data.held == NUMBER and is_item(data) and not data.package,
             code="@torch.compiler.disable",
             since="2.6",
             basis="tested",
@@ -176,8 +209,11 @@ class FloatArgumentSpecialised(RecompileRule):
             "compute-outside",
             "Compute with it before the compiled function is called, and pass the result as a "
             "tensor: Python code (a branch, math, NumPy) needs the number itself.",
-            when="a line of your own computes with it in Python",
-            applies=lambda data: data.held == PYTHON and not (data.package or _drops(data)),
+            when="a line of your own computes with it in Python, and no line that is compiled "
+            "changes it",
+            applies=lambda data: (
+                data.held == PYTHON and not (data.package or _drops(data) or _is_changed(data))
+            ),
             since="2.6",
             basis="tested",
             proof="tests/advice/RCP005/compute-outside.py",
@@ -221,7 +257,9 @@ class FloatArgumentSpecialised(RecompileRule):
             proof="tests/advice/RCP005/default-dynamic.py",
         ),
         *elsewhere(
-            lambda data: data.held in {NUMBER, PYTHON} and bool(data.package),
+            lambda data: (
+                data.held in {NUMBER, PYTHON} and bool(data.package) and not _is_changed(data)
+            ),
             about=lambda _: "The package's code needs the number itself.",
             when="code of an installed package takes it as a number",
             proof="tests/advice/RCP017/compile-inner.py",
@@ -252,10 +290,19 @@ class FloatArgumentSpecialised(RecompileRule):
                 held=_held(group, trees),
             )
             lines = tuple(dict.fromkeys(lines_with(graphs, str(told.data["source"]))))[:MAX_LINES]
-            data = self.Data(**told.data, is_double=_is_double(group, trees), lines=lines)
+            line = changed_in(graphs, str(told.data["source"]))
+            data = self.Data(
+                **told.data,
+                is_double=_is_double(group, trees),
+                lines=lines,
+                changed=Changed(**line.model_dump()) if line is not None else None,
+            )
             if data.held == NUMBER and computes_in_python(data):
                 data = data.model_copy(update={"held": PYTHON})
-            update = {"data": data.model_dump(mode="json"), "advice": self.advise(data)}
+            _, before = apart(self.advise(self.Data(**told.data)), self.remedies)
+            advice, said = apart(self.advise(data), self.remedies)
+            message = f"{told.message.removesuffix(before).rstrip()} {said}".rstrip()
+            update = {"data": data.model_dump(mode="json"), "advice": advice, "message": message}
             yield told.model_copy(update=update)
 
 

@@ -52,14 +52,18 @@ MAX_QUOTED = 5
 MAX_VALUES = 8
 
 
+#: A transform or a mean over what is padded takes in what was added.
+SAME = "where what is added can be masked or cut off again"
+
+
 def _padded(data: RecompileData) -> str:
     """Say what to pad; a library's function may be called with what no input has the size of."""
     if not data.is_of_library:
-        return "Pad the input to a few sizes: each of them is compiled once."
+        return f"Pad the input to a few sizes, {SAME}: each of them is compiled once."
     return (
-        "Where that is the size of an input of yours, pad it to a few sizes: each of them is "
-        "compiled once. Where it is that of a parameter, as in an optimizer's state, there is "
-        "nothing to pad: each shape is compiled once, up to the limit."
+        f"Where that is the size of an input of yours, pad it to a few sizes, {SAME}: each of "
+        "them is compiled once. Where it is that of a parameter, as in an optimizer's state, there "
+        "is nothing to pad: each shape is compiled once, up to the limit."
     )
 
 
