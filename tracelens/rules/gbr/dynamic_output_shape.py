@@ -45,7 +45,7 @@ _COUNTED = re.compile(
 def _captured(data: BreakData) -> bool:
     """Whether the graph would go on behind the line, as far as is seen."""
     counts = bool(_COUNTED.search(data.code))
-    return not (data.in_function or (own(data) and data.skipped) or counts)
+    return not (data.in_function or data.skipped or counts)
 
 
 def _before(data: BreakData) -> str:
@@ -115,7 +115,7 @@ class DynamicOutputShape(SiteRule):
             "Let Dynamo capture the unknown size. Inductor and eager take it; a backend of another "
             "vendor often does not. Where Python branches on the size further on "
             "(`if len(x) == 0`), or a view needs it, the graph breaks there: leave that out.",
-            when="Inductor, or the backends that run eagerly; in code of your own no function "
+            when="Inductor, or the backends that run eagerly; no function "
             "was given up; in no autograd.Function; the line reads no number of a tensor beside it",
             applies=_captured,
             setting="torch._dynamo.config.capture_dynamic_output_shape_ops = True",
