@@ -43,7 +43,7 @@ def data(source: str, code: str) -> RecompileData:
         ("RCP016", "fires-batch-norm", "pad", "unbacked"),
         ("RCP017", "fires-modules", "compile-items", "same-keys"),
         ("RCP017", "fires-several-sizes", "compile-body", "stack"),
-        ("RCP017", "fires-numbers", "", "stack"),
+        ("RCP017", "fires-numbers", "call-uncompiled", "stack"),
         ("RCP023", "fires-made-inside", "pad", "branch-outside"),
     ],
 )

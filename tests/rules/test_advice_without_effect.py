@@ -40,6 +40,16 @@ def test_a_size_is_captured_where_no_number_is_read_beside_it(
     assert ("capture-size" in [one.id for one in found.advice]) == is_advised
 
 
+def test_no_size_is_captured_where_a_package_s_function_is_given_up(tmp_path: Path) -> None:
+    text = fixture("GBR008", "fires-lost-in-package.log")
+    found = about("GBR008", text, tmp_path)
+    assert [one.id for one in found.advice] == ["leave-call-out", "see-parts"]
+    first = text.index("Graph break in user code", text.index("Graph break in user code") + 1)
+    kept = about("GBR008", text[: text.rindex("\n", 0, first) + 1], tmp_path)
+    assert kept.data["skipped"] == 0
+    assert "capture-size" in [one.id for one in kept.advice]
+
+
 @pytest.mark.parametrize(("index", "is_advised"), [(1, False), (0, True)])
 def test_a_recurrent_module_is_traced_where_no_length_varies(
     index: int, is_advised: bool, tmp_path: Path

@@ -80,6 +80,26 @@ def test_a_number_that_a_line_branches_on_is_not_made_a_tensor(
     assert (advice in ids(found)) == (" if " not in line and not line.startswith("if "))
 
 
+@pytest.mark.parametrize(
+    ("line", "sliced"),
+    [
+        ("self.k[:, :, self.layer : self.layer + t] = k", True),
+        ("k = self.k[:, : self.layer]", True),
+        ("k = self.k[self.layer :]", True),
+        ("y = x[:, 1:] * self.layer", False),
+        ("y = x[:2] + x[2 * self.scale :] - self.layer", False),
+        ('y = {"layer": self.layer, "x": x[:2]}["x"]', False),
+    ],
+)
+def test_a_number_that_a_slice_begins_at_is_not_made_a_tensor(
+    line: str, sliced: bool, tmp_path: Path
+) -> None:
+    reasons = [f"self.layer == {n}" for n in (2, 3, 4)]
+    guards = GUARDS.format("L['self'].layer == 2", line)
+    found = ids(told("RCP007", guards + recompiled("forward", *reasons), tmp_path))
+    assert ("buffer" in found, "unspec-int" in found) == (not sliced, True)
+
+
 SIZE = "tensor 'x' size mismatch at index 0. expected {}, actual {}"
 FLOAT = "clip == 1.0"
 

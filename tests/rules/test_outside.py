@@ -36,7 +36,7 @@ FROM_OUTSIDE = {
     "compile-caller", "compile-forward", "compile-inner", "compile-once", "compile-called-parts",
     "compile-classes", "compile-transform", "first-call", "leave-call-out", "leave-step",
     "first-step", "leave-filters",
-    "leave-uncompiled", "report-in-eager", "leave-out", "look-up-outside", "outside",
+    "leave-uncompiled", "leave-counter-out", "leave-script-out", "report-in-eager", "leave-out", "look-up-outside", "outside",
     # what it is called with
     "array-dtype", "cast", "clone", "leave-texts", "mark-dynamic", "one-form", "one-layout",
     "one-size",
@@ -46,7 +46,8 @@ FROM_OUTSIDE = {
     "unbacked", "nothing", "default-dynamic", "set-config", "tensor-lr",
     "fallback-random",
     # settings, versions, and who else can do something
-    "allow-rnn", "capture-count", "capture-scalars", "capture-size", "freeze", "ignore-logger",
+    "allow-rnn", "call-uncompiled",
+    "capture-count", "capture-scalars", "capture-size", "freeze", "ignore-logger",
     "instruction-set", "let-through", "name-the-loss", "no-hooks",
     "one-thread", "print-later", "dim-auto", "maybe-mark-dynamic", "drop-last", "reset",
     "compile-model",

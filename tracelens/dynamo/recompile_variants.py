@@ -16,6 +16,7 @@ from tracelens.logs.recompiles import (
     Expression,
     GlobalState,
     GuardFailure,
+    LengthCheck,
     RangeCheck,
     Relation,
     TensorMismatch,
@@ -45,6 +46,8 @@ class Variants:
         self._of = {0: 0}
         #: Entry -> the sizes that it was compiled for, as far as they failed before.
         self._sizes: dict[int, dict[tuple[str, int | None], str]] = {}
+        #: Entries with a length that another entry has been compiled instead of.
+        self._outgrown: set[int] = set()
 
     def admit(self, number: int) -> bool:
         """Return whether entry ``number`` can be the next one: not after a reset of Dynamo."""
@@ -73,6 +76,8 @@ class Variants:
             if isinstance(one.check, TensorMismatch) and is_size(one.check):
                 sizes = self._sizes.setdefault(one.number, {})
                 sizes[subject_of(one.check)] = one.check.expected
+        if failure is not None and isinstance(failure.check, LengthCheck):
+            self._outgrown.add(failure.number)
         variant = number
         if failure is not None and _goes_on(failure.check):
             variant = self._of.get(failure.number, self._of[last])
@@ -91,7 +96,22 @@ class Variants:
             newest[variant] = told or failure
         telling = list(newest.values())
         telling = [one for one in telling if not _is_passed(one, telling)] or telling
+        telling = self._new_lengths(telling) or telling
         return max(telling, key=_rank, default=None)
+
+    def _new_lengths(self, telling: Sequence[GuardFailure]) -> list[GuardFailure]:
+        """Return the lengths that are news, where all other entries were made for what else it is.
+
+        A prompt after tokens with a state: the entry of the tokens fails on the type of the state,
+        that of the prompt before on how many tokens there are.
+        """
+        lengths = [
+            one
+            for one in telling
+            if isinstance(one.check, LengthCheck) and one.number not in self._outgrown
+        ]
+        others = (one for one in telling if not isinstance(one.check, LengthCheck))
+        return lengths if all(_is_selecting(one.check) for one in others) else []
 
     def _fitting(
         self, failures: Sequence[GuardFailure], newest: GuardFailure, variant: int
@@ -201,13 +221,18 @@ def _is_passed(failure: GuardFailure, others: Sequence[GuardFailure]) -> bool:
     a cache that is None in a prompt only. What the tensor is then keeps the call out of it.
     """
     check = failure.check
-    if not (isinstance(check, TypeCheck) or (isinstance(check, ValueCheck) and check.constant)):
+    if not (isinstance(check, TypeCheck | ValueCheck) and _is_selecting(check)):
         return False
     within = (f"{check.source}.", f"{check.source}[")
     return any(
         isinstance(one.check, TensorMismatch) and str(one.check.source).startswith(within)
         for one in others
     )
+
+
+def _is_selecting(check: Check | None) -> bool:
+    """Whether it says what a value is, such as its class, or that it is None."""
+    return isinstance(check, TypeCheck) or (isinstance(check, ValueCheck) and bool(check.constant))
 
 
 def _goes_on(check: Check | None) -> bool:

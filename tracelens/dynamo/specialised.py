@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -23,6 +24,8 @@ CERTAIN = 2
 SINGLETON = "range_refined_to_singleton"
 #: Up to torch 2.2 no reason is printed.
 _REASONS = frozenset({"", SINGLETON})
+
+_SYMBOL = re.compile(r"\b[a-z]+\d+\b")
 
 Key = tuple[str, str, str]
 
@@ -82,6 +85,8 @@ class SpecializedSize(Joined):
         lines: dict[tuple[Key, str], Seen[GuardAdded]] = {}
         for place, guard in guards.events():
             lines.setdefault((place.compilation, guard.record.expression), guard)
+            if only := _only_symbol(guard.record.expression):
+                lines.setdefault((place.compilation, only), guard)
         functions: defaultdict[tuple[str, str, str], list[tuple[Place, Recompile]]]
         functions = defaultdict(list)
         for place, row in recompiles.events():
@@ -91,14 +96,16 @@ class SpecializedSize(Joined):
             if symbol is None or not _is_constant(seen.record):
                 continue
             condition = f"Eq({seen.record.symbol}, {seen.record.target})"
-            guard_row = lines.get((place.compilation, condition))
+            guard_row = lines.get((place.compilation, condition)) or lines.get(
+                (place.compilation, seen.record.symbol)
+            )
             frame = place.frame.partition("/")[0]
             known = functions.get((*place.process, frame))
             record = known[0][1] if known else None
             made = cls(
                 source=symbol.source,
                 value=seen.record.target,
-                condition=condition if guard_row else "",
+                condition=guard_row.record.expression if guard_row else "",
                 line=guard_row.record.where if guard_row else None,
                 function=record.function if record else "",
                 file=record.file if record else "",
@@ -139,6 +146,12 @@ def needed(sizes: Table[SpecializedSize]) -> dict[tuple[object, ...], str]:
         code = row.record.line.code if row.record.line else ""
         found.setdefault((row.record.definition, *row.record.subject), code)
     return found
+
+
+def _only_symbol(expression: str) -> str:
+    """Return the symbol of ``Eq(s27 - 1, 10)``, which leaves it one value; empty of others."""
+    names = set(_SYMBOL.findall(expression)) if expression.startswith("Eq(") else ()
+    return next(iter(names)) if len(names) == 1 else ""
 
 
 def _is_constant(record: Replaced) -> bool:

@@ -202,6 +202,11 @@ def package(file: str) -> str:
     return "" if name in {"torch", "torchgen"} else name.removesuffix(".py")
 
 
+def is_whole(file: str) -> bool:
+    """Tell whether a path is known from its beginning on, as those of comments are not."""
+    return file.startswith(("/", "\\", "~", "<")) or file[1:2] == ":"
+
+
 def sets_up(function: str) -> bool:
     """Tell whether a function is called as those are that set something up, once."""
     return bool(SETTERS.search(function))

@@ -28,9 +28,8 @@ __all__ = [
     "StackFrame",
 ]
 
-_DRAWN = "UnspecializedPythonVariable"  # a number of ``random``'s
-#: Rows of the report's table.
-MAX_ROWS = 200
+_SHOWN = {"UnspecializedPythonVariable": "random", ") __call__ [": "skipped"}  # in contexts
+MAX_ROWS = 200  # of the report's table
 #: Torch's own wrapper around a model that several processes train.
 DATA_PARALLEL = "DistributedDataParallel"
 DATA_PARALLEL_FILE = "/torch/nn/parallel/distributed.py"
@@ -64,6 +63,7 @@ SETTINGS = (
 )
 _FRAMES = re.compile(r'File "([^"\n]{1,300})", line (\d{1,7})')
 _LOGGING = re.compile(r"[/\\](?:python3?[\d.]*|[Ll]ib)[/\\]logging[/\\]__init__\.py$")
+_PYTHON = re.compile(r"[/\\](?:python3?[\d.]*|[Ll]ib)[/\\](?!.*-packages[/\\])")
 _TRACEBACK = "Traceback (most recent call last):"
 _RAISED = re.compile(rb"torch\._dynamo\.exc\.\w{1,40}: ")
 #: How torch 2.1 to 2.6 begin the warning that a backend could not trace what Dynamo had.
@@ -288,15 +288,14 @@ class Cause(_Told):
             return "random"
         if context is not None and context.qualname.startswith(f"{DATA_PARALLEL}."):
             return "ddp"
-        if family == "other" and context is not None and _DRAWN in context.other:
-            return "random"
+        if family == "other" and context is not None:
+            return next((one for word, one in _SHOWN.items() if word in context.other), family)
         if family == "data_dependent" and context is not None:
             return "scalar" if "_local_scalar_dense" in context.operator else family
         return family
 
 
-#: The cause in forms that say nothing else about it.
-LoneCause = Cause
+LoneCause = Cause  # in forms that say nothing else about it
 
 
 class Skipped(_Told):
@@ -349,14 +348,15 @@ class GraphBreak(_Told):
     def family(self) -> str:
         """The family of the true cause; ``ddp`` for breaks that torch's own wrapper makes.
 
-        What cannot be traced in Python's own ``logging`` is the call of a logger, or of what makes
-        one, which no setting leaves out.
+        In Python's own ``logging`` it is the call of a logger, or of what makes one.
         """
         if self.file.endswith(DATA_PARALLEL_FILE):
             return "ddp"
         if _LOGGING.search(self.file) and not any("getLogger" in one.code for one in self.stack):
             return "logger"
-        return self.cause.family if self.cause else "other"
+        found = self.cause.family if self.cause else "other"
+        is_object = found == "skipped" and self.text == "Unsupported method call"
+        return "other" if is_object and _PYTHON.search(self.file) else found
 
     @property
     def text(self) -> str:

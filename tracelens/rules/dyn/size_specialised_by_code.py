@@ -53,6 +53,16 @@ class SpecializedData(FindingData):
     apart: Apart = Apart()
 
     @property
+    def is_own(self) -> bool:
+        """Whether the line is the program's.
+
+        Of another file than that of the function only the end is known: it may be a package's.
+        What helps there as well is advised for a size.
+        """
+        is_cut = bool(self.defined_in and self.file) and not user_code.is_whole(self.file)
+        return not (self.package or (is_cut and self.is_size))
+
+    @property
     def is_size(self) -> bool:
         """Whether it is a dimension of a tensor, and not a number that the program passes."""
         return ".size()[" in self.source
@@ -101,7 +111,7 @@ class SizeSpecialisedByCode(Rule):
             "constant-message",
             "Take the number out of the text: a message without it, or made where the check fails.",
             when="an f-string, `format` or `str`, in code of your own",
-            applies=lambda data: not data.package and bool(_FORMATTED.search(data.code)),
+            applies=lambda data: data.is_own and bool(_FORMATTED.search(data.code)),
             basis="tested",
             proof="tests/advice/DYN004/constant-message.py",
         ),
@@ -110,7 +120,7 @@ class SizeSpecialisedByCode(Rule):
             "Make the body of the loop a function, compile that, and leave the loop itself "
             "outside of compiled code.",
             when="a `for` loop over that number, in code of your own",
-            applies=lambda data: not data.package and bool(_LOOP.search(data.code)),
+            applies=lambda data: data.is_own and bool(_LOOP.search(data.code)),
             basis="tested",
             proof="tests/advice/DYN004/compile-body.py",
         ),
@@ -123,7 +133,7 @@ class SizeSpecialisedByCode(Rule):
                 else "Or compute with tensors instead of a Python list or loop of that length."
             ),
             when="`int`, `range`, a list or a loop, in code of your own",
-            applies=lambda data: not data.package and bool(_COUNTED.search(data.code)),
+            applies=lambda data: data.is_own and bool(_COUNTED.search(data.code)),
             basis="tested",
             proof="tests/advice/DYN004/vectorize.py",
         ),
@@ -132,7 +142,7 @@ class SizeSpecialisedByCode(Rule):
             "Look it up before the compiled function is called, and pass the result as a tensor.",
             when="a key or an index, in code of your own, and no loop",
             applies=lambda data: (
-                not (data.package or _LOOP.search(data.code)) and bool(_LOOKED_UP.search(data.code))
+                data.is_own and not _LOOP.search(data.code) and bool(_LOOKED_UP.search(data.code))
             ),
             basis="tested",
             proof="tests/advice/DYN004/look-up-outside.py",
@@ -141,7 +151,7 @@ class SizeSpecialisedByCode(Rule):
             "change-line",
             lambda data: f"Change the line so that it does not need the number: `{data.code}`.",
             when="other code of your own",
-            applies=lambda data: not data.package and bool(data.code) and not _is_known(data.code),
+            applies=lambda data: data.is_own and bool(data.code) and not _is_known(data.code),
             basis="tested",
             proof="tests/advice/DYN004/change-line.py",
         ),
@@ -149,8 +159,8 @@ class SizeSpecialisedByCode(Rule):
             "pad",
             "Pad the input to a few sizes, where what is added can be masked or cut off again: "
             "each of them is compiled once.",
-            when="a size, and the line is in a package, or not known",
-            applies=lambda data: data.is_size and (bool(data.package) or not data.code),
+            when="a size, and the line is in a package, or not known whole",
+            applies=lambda data: data.is_size and not (data.is_own and data.code),
             basis="tested",
             proof="tests/advice/RCP002/pad.py",
         ),

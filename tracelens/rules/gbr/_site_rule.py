@@ -38,6 +38,7 @@ from tracelens.rules.gbr._stories import (
     library,
     recurrent,
     training_step,
+    within_entered,
 )
 from tracelens.rules.gbr._values import named
 
@@ -346,6 +347,7 @@ class SiteRule(Rule):
         data = self.data_of(finding)
         if isinstance(data, BreakData):
             yield from (cold_start(line.file, line.line) for line in data.stack)
+            yield from within_entered(data)
             yield from library(data.package)
             if own(data) and (is_statement(data.code) or data.name in CLOCKS):
                 yield from training_step(data.file, data.function)

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tracelens.dynamo import user_code
 from tracelens.report.stories import Story
+
+if TYPE_CHECKING:
+    from tracelens.rules.gbr._break_data import BreakData
 
 __all__ = [
     "CLOCKS",
     "PACKING",
     "cold_start",
+    "entered",
     "library",
     "recurrent",
     "traced_autograd",
     "training_step",
+    "within_entered",
 ]
 
 #: Functions that programs take times with.
@@ -45,3 +54,18 @@ def recurrent(file: str, function: str) -> tuple[Story, ...]:
 def traced_autograd() -> Story:
     """Return the story of all calls that one setting lets Dynamo trace."""
     return ("traced autograd",)
+
+
+def entered(file: str, line: int) -> Story:
+    """Return the story of a call that no graph holds, and that Dynamo then enters all the same."""
+    return "entered", file, line
+
+
+def within_entered(data: BreakData) -> Iterator[Story]:
+    """Return the calls through which a break in a package is reached from other code.
+
+    Where such a call is left out of what is compiled, Dynamo enters the package no more.
+    """
+    for line in data.stack:
+        if data.package and user_code.package(line.file) != data.package:
+            yield entered(line.file, line.line)

@@ -260,6 +260,10 @@ VALUES = (
 )
 
 
+#: An object that is called: ``call_method UserDefinedObjectVariable(CPUDispatcher) __call__ [``.
+_CALLED = re.compile(r"\((\w{1,80})\) __call__ \[")
+
+
 def named(site: BreakSite) -> str:
     """Return the function, logger or operator that the record names; empty where it names none."""
     cause = site.record.cause
@@ -271,7 +275,9 @@ def named(site: BreakSite) -> str:
         return of_kind
     if UNSPECIALIZED in context.other:
         return UNSPECIALIZED
-    return context.qualname or context.operator or context.builtin or of_kind
+    object_called = _CALLED.search(context.other)
+    told = context.qualname or context.operator or context.builtin or of_kind
+    return told or (f"{object_called[1]}.__call__" if object_called else "")
 
 
 #: In a package such a number mostly becomes a size, and an operator that needs it raises.

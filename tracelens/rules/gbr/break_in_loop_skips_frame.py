@@ -32,6 +32,7 @@ from tracelens.rules import Rule
 from tracelens.rules.gbr._drawn import DRAW_OUTSIDE, draws
 from tracelens.rules.gbr._raised import raised, reads_property, same_exception
 from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, Line, break_data
+from tracelens.rules.gbr._stories import within_entered
 from tracelens.rules.gbr._values import VALUES, is_value, reason_of
 from tracelens.words import few
 
@@ -278,6 +279,7 @@ class BreakInLoopSkipsFrame(Rule):
                 yield from map(transformed, data.lost, data.lost_in)
             yield graph_break(data.file, data.line)
             yield from (graph_break(line.file, line.line) for line in data.stack[-1:])
+            yield from within_entered(data)
             if _is_generated(data):
                 yield lost_around(data.file)
 

@@ -51,8 +51,7 @@ _COUNTED = re.compile(
 def _captured(data: BreakData) -> bool:
     """Whether the graph would go on behind the line, as far as is seen."""
     counts = bool(_COUNTED.search(data.code))
-    is_lost = own(data) and data.skipped
-    return not (data.in_function or is_lost or counts or _rest(data))
+    return not (data.in_function or data.skipped or counts or _rest(data))
 
 
 def _rest(data: BreakData) -> int:
@@ -150,9 +149,9 @@ class DynamicOutputShape(SiteRule):
             "Let Dynamo capture the unknown size. Inductor and eager take it; a backend of another "
             "vendor often does not. Where Python branches on the size further on "
             "(`if len(x) == 0`), or a view needs it, the graph breaks there: leave that out.",
-            when="Inductor, or the backends that run eagerly; in code of your own no function "
-            "was given up, nor what comes behind the line; in no autograd.Function; the line reads "
-            "no number of a tensor beside it",
+            when="Inductor, or the backends that run eagerly; no function was given up, nor what "
+            "comes behind the line; in no autograd.Function; the line reads no number of a tensor "
+            "beside it",
             applies=_captured,
             setting="torch._dynamo.config.capture_dynamic_output_shape_ops = True",
             env="TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS=1",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import ClassVar
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.remedies import Remedy
-from tracelens.report import Advice, FindingData, Severity
+from tracelens.report import Advice, Finding, FindingData, Severity
+from tracelens.report.stories import Story
 from tracelens.rules.gbr._called import called, editable, is_foreign, qualified, wrapped
 from tracelens.rules.gbr._site_rule import (
     LIBRARY,
@@ -21,7 +23,7 @@ from tracelens.rules.gbr._site_rule import (
     named,
     own,
 )
-from tracelens.rules.gbr._stories import CLOCKS
+from tracelens.rules.gbr._stories import CLOCKS, entered
 from tracelens.rules.gbr._values import PLAIN_MODULE
 from tracelens.rules.gbr._variable import calls_variable, detached
 
@@ -306,12 +308,21 @@ class UntraceableFunction(SiteRule):
         is_mended = any(one.id == "leave-filters" for one in found)
         return tuple(one for one in found if not (is_mended and one.id == SEE_PARTS.id))
 
+    def causes(self, finding: Finding) -> Iterator[Story]:
+        """Tell also what breaks in the function, which Dynamo enters behind the break."""
+        yield from super().causes(finding)
+        data = self.data_of(finding)
+        if isinstance(data, BreakData):
+            yield entered(data.file, data.line)
+
     def what(self, site: BreakSite) -> str:
         """Name the function."""
         data = break_data(site, qualified(site))
         if calls_variable(data):
             return "Dynamo cannot trace `torch.autograd.Variable`: the graph breaks"
         name = called(data) if called(data).rpartition(".")[2] == named(site) else data.name
+        if name.endswith(".__call__"):
+            name = called(data) or name
         shown = f"`{name}`" if name else "a function"
         return f"Dynamo cannot trace {shown}: the graph breaks"
 

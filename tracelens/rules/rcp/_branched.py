@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from tracelens.dynamo.recompile_history import Step
 from tracelens.evidence import Table
 from tracelens.logs.guards import GuardTree
-from tracelens.logs.recompiles import Comment
 
-__all__ = ["BRANCH", "branched", "branches"]
+__all__ = ["BRANCH", "branched", "branches", "guarded_lines"]
 
 #: What holds a number where a line branches on it: it can be a symbol, and no tensor.
 BRANCH = "branch"
@@ -33,27 +32,27 @@ def branched(name: str, steps: Iterable[Step], trees: Table[GuardTree]) -> str:
         steps: Recompiles for it: guards of all entries failed.
         trees: The guards of all entries.
     """
+    lines = guarded_lines(name, steps, trees)
+    return next((one for one in lines if branches(one) or _CHOICE.search(one)), "")
+
+
+def guarded_lines(name: str, steps: Iterable[Step], trees: Table[GuardTree]) -> Iterator[str]:
+    """Yield the lines that guards on the value called ``name`` are from."""
     wanted = _VALUE.fullmatch(name)
     if wanted is None:
-        return ""
+        return
     full = f"L['{wanted['head']}']{wanted['path']}"
     for step in steps:
         for failure in step.seen.record.failures:
-            if _names(str(failure.check), name) and (code := _code(failure.comment)):
-                return code
+            if failure.comment is not None and _names(str(failure.check), name):
+                yield failure.comment.code
     for row in trees:
         for guard in row.record.guards:
-            if _names(guard.expression, full) and (code := _code(guard.comment)):
-                return code
-    return ""
+            if guard.comment is not None and _names(guard.expression, full):
+                yield guard.comment.code
 
 
 def _names(text: str, name: str) -> bool:
     """Whether ``name`` stands in ``text`` as a whole: ``rate`` is no part of ``self.rate2``."""
     # Most texts do not hold it at all.
     return name in text and bool(re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", text))
-
-
-def _code(comment: Comment | None) -> str:
-    code = comment.code if comment is not None else ""
-    return code if branches(code) or _CHOICE.search(code) else ""

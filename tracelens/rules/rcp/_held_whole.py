@@ -12,10 +12,12 @@ if TYPE_CHECKING:
 
     from tracelens.rules.rcp._data import RecompileData
 
-__all__ = ["COMPILE_BODY", "WHOLE", "counts_rounds", "needs_whole", "whole_in"]
+__all__ = ["BOUND", "COMPILE_BODY", "WHOLE", "bounds", "counts_rounds", "needs_whole", "whole_in"]
 
 #: What held a number where another line of the function needs it itself.
 WHOLE = "whole"
+#: ... or is where a slice begins or ends, for which a symbol does.
+BOUND = "bound"
 
 #: Calls that were tried with a symbol: each value is compiled all the same.
 _NEEDS = (
@@ -23,6 +25,8 @@ _NEEDS = (
 )
 #: One of several indices of a tensor: ``x[:, self.k]``.
 _INDEX = r"[\w\])]\[(?:[^\[\]]{{0,80}}, ?(?:\w+\.){{0,8}}{0} ?[,\]]|(?:\w+\.){{0,8}}{0} ?,)"
+#: ``cache[:, self.pos : self.pos + t]``: within brackets, beside a colon.
+_SLICED = r"\[[^\[\]]{{0,120}}(?:\b{0}\b[^\[\],:]{{0,40}}:|:[^\[\],:]{{0,40}}\b{0}\b)"
 
 
 def needs_whole(data: RecompileData) -> bool:
@@ -33,6 +37,12 @@ def needs_whole(data: RecompileData) -> bool:
 def _needs(source: str, code: str) -> bool:
     name = re.escape(source.rpartition(".")[2])
     return bool(name) and any(re.search(one.format(name), code) for one in (_NEEDS, _INDEX))
+
+
+def bounds(lines: Iterable[str], source: str) -> bool:
+    """Whether a slice in one of the lines begins or ends at the number."""
+    name = re.escape(source.rpartition(".")[2])
+    return bool(name) and any(re.search(_SLICED.format(name), line) for line in lines)
 
 
 def whole_in(lines: Iterable[str], source: str) -> bool:

@@ -9,7 +9,15 @@ from tracelens.logs.guards import GuardTree
 from tracelens.remedies import Remedy
 from tracelens.rules.rcp._data import RecompileData
 
-__all__ = ["BODY", "NUMBERS", "UNLIKE", "holds_modules", "kind_of_items", "loops_over"]
+__all__ = [
+    "BODY",
+    "NUMBERS",
+    "UNCOMPILED",
+    "UNLIKE",
+    "holds_modules",
+    "kind_of_items",
+    "loops_over",
+]
 
 #: Numbers, which no operator takes; and tensors of several sizes. Neither can be stacked.
 NUMBERS, UNLIKE = "numbers", "unlike"
@@ -49,4 +57,19 @@ BODY = Remedy(
     applies=lambda data: data.held == UNLIKE and loops_over(data) and not data.package,
     basis="tested",
     proof="tests/advice/DYN004/compile-body.py",
+)
+
+UNCOMPILED = Remedy(
+    "call-uncompiled",
+    lambda data: (
+        f"A list that seldom comes again, such as a prompt: call `{data.function}` with it "
+        "uncompiled, within this `with`. An entry fits few other lists, and to compile it takes "
+        "longer than many calls."
+    ),
+    when="numbers of three lengths or more in a list that the program passes",
+    applies=lambda data: data.held == NUMBERS and data.is_variable and data.most > 1,
+    code='with torch.compiler.set_stance("force_eager"):',
+    since="2.6",
+    basis="tested",
+    proof="tests/advice/RCP017/call-uncompiled.py",
 )

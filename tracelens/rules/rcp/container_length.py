@@ -32,6 +32,7 @@ from tracelens.rules.rcp._items import (
 from tracelens.rules.rcp._kinds_of_items import (
     BODY,
     NUMBERS,
+    UNCOMPILED,
     UNLIKE,
     holds_modules,
     kind_of_items,
@@ -53,7 +54,7 @@ _FILLS = r"\b{}(?:\[[^\]]{{1,80}}\] ?=(?!=)|\.(?:add|update|setdefault)\()"
 
 #: Why no tensor is advised in place of a list.
 _NOT_STACKED = {
-    NUMBERS: " Its items are numbers of Python, for which no change is named.",
+    NUMBERS: " Its items are numbers of Python, of which an entry holds constants, too.",
     UNLIKE: " Its items are of several sizes, and cannot be stacked.",
 }
 
@@ -193,6 +194,7 @@ class ContainerLength(RecompileRule):
         MEND_BREAK,
         LEAVE_TEXTS,
         BODY,
+        UNCOMPILED,
         Remedy(
             "stack",
             "Stack the items in one tensor, whose size can be a symbol, and work on all of them at "

@@ -14,10 +14,17 @@ from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
-from tracelens.rules.rcp._branched import BRANCH, branched
+from tracelens.rules.rcp._branched import BRANCH, branched, guarded_lines
 from tracelens.rules.rcp._changes import Group, groups
 from tracelens.rules.rcp._data import RecompileData, RecompileRule, guards_of, is_global
-from tracelens.rules.rcp._held_whole import COMPILE_BODY, WHOLE, needs_whole, whole_in
+from tracelens.rules.rcp._held_whole import (
+    BOUND,
+    COMPILE_BODY,
+    WHOLE,
+    bounds,
+    needs_whole,
+    whole_in,
+)
 from tracelens.rules.rcp._index import LOOK_UP, looks_up
 from tracelens.rules.rcp._tell import listed, tell
 from tracelens.rules.rcp._traced_lines import lines_with
@@ -153,10 +160,12 @@ class ModuleIntAttribute(RecompileRule):
             "Or keep the number in a buffer of the module, where it is only computed with: a "
             "tensor's value is not part of the guards, but as a slice's bound, in a range or in a "
             "branch it breaks the graph.",
-            when="the module is the program's own, no global, and no line branches on the number",
+            when="the module is the program's own, no global, and no line branches on the number "
+            "or slices by it",
             applies=lambda data: (
                 not (data.package or is_global(data) or looks_up(data))
-                and not (data.held == BRANCH or _is_needed(data))
+                and not (data.held in {BOUND, BRANCH} or _is_needed(data))
+                and not bounds([data.code], data.source)
             ),
             basis="tested",
             proof="tests/advice/RCP007/buffer.py",
@@ -234,6 +243,10 @@ def _harmless(group: Group) -> str | None:
 
 def _held(group: Group, trees: Table[GuardTree], graphs: Table[FxGraph]) -> str:
     name = str(getattr(group.first.check, "source", ""))
-    if whole_in(lines_with(graphs, name), name):
+    lines = list(dict.fromkeys(lines_with(graphs, name)))
+    if whole_in(lines, name):
         return WHOLE
-    return BRANCH if branched(name, [step for _, step in group.steps], trees) else ""
+    steps = [step for _, step in group.steps]
+    if branched(name, steps, trees):
+        return BRANCH
+    return BOUND if bounds([*lines, *guarded_lines(name, steps, trees)], name) else ""
