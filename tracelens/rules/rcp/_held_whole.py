@@ -12,10 +12,21 @@ if TYPE_CHECKING:
 
     from tracelens.rules.rcp._data import RecompileData
 
-__all__ = ["COMPILE_BODY", "WHOLE", "counts_rounds", "needs_whole", "whole_in"]
+__all__ = [
+    "BOUND",
+    "COMPILE_BODY",
+    "WHOLE",
+    "bound_in",
+    "counts_rounds",
+    "needs_whole",
+    "whole_in",
+]
 
 #: What held a number where another line of the function needs it itself.
 WHOLE = "whole"
+
+#: What held a number that is the end of a slice.
+BOUND = "bound"
 
 #: Calls that were tried with a symbol: each value is compiled all the same.
 _NEEDS = (
@@ -23,6 +34,21 @@ _NEEDS = (
 )
 #: One of several indices of a tensor: ``x[:, self.k]``.
 _INDEX = r"[\w\])]\[(?:[^\[\]]{{0,80}}, ?(?:\w+\.){{0,8}}{0} ?[,\]]|(?:\w+\.){{0,8}}{0} ?,)"
+
+
+#: An end of a slice, and of a range of torch's: ``x[:, self.at : self.at + 1]``.
+_BOUND = (
+    r"\[(?:[^\[\]]{{0,80}}[,:] ?)?(?:\w+\.){{0,8}}{0}(?: ?[-+] ?\w{{1,40}})? ?:"
+    r"|:(?: ?[\w.]{{1,60}} ?[-+])? ?(?:\w+\.){{0,8}}{0}(?: ?[-+] ?\w{{1,40}})? ?[\],]"
+    r"|\barange\([^#]{{0,200}}\b{0}\b"
+)
+
+
+def bound_in(lines: Iterable[str], source: str) -> bool:
+    """Whether one of the lines takes the number as the end of a slice, which a tensor breaks at."""
+    name = re.escape(source.rpartition(".")[2])
+    bound = re.compile(_BOUND.format(name))
+    return bool(name) and any(bound.search(line) for line in lines)
 
 
 def needs_whole(data: RecompileData) -> bool:

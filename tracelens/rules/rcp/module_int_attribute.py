@@ -17,7 +17,14 @@ from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._branched import BRANCH, branched
 from tracelens.rules.rcp._changes import Group, groups
 from tracelens.rules.rcp._data import RecompileData, RecompileRule, guards_of, is_global
-from tracelens.rules.rcp._held_whole import COMPILE_BODY, WHOLE, needs_whole, whole_in
+from tracelens.rules.rcp._held_whole import (
+    BOUND,
+    COMPILE_BODY,
+    WHOLE,
+    bound_in,
+    needs_whole,
+    whole_in,
+)
 from tracelens.rules.rcp._index import LOOK_UP, looks_up
 from tracelens.rules.rcp._tell import listed, tell
 from tracelens.rules.rcp._traced_lines import lines_with
@@ -37,6 +44,26 @@ _WHAT = {
 def _counts(data: RecompileData) -> bool:
     """Whether the line is the counter's: ``Layer.calls += 1``."""
     return bool(re.match(rf"{re.escape(data.source)} ?[+-]=", data.code))
+
+
+#: Numbers that are constants also where an integer is a symbol.
+_ZERO_ONE = frozenset({"0", "1"})
+_BUFFER = (
+    "Or keep the number in a buffer of the module, where it is only computed with: a tensor's "
+    "value is not part of the guards, but as a slice's bound, in a range or in a branch it breaks "
+    "the graph."
+)
+
+
+def _in_buffer(data: RecompileData) -> str:
+    """Say how a buffer counts: written in place, the backward pass computes with what it became."""
+    if not data.is_counter:
+        return _BUFFER
+    name = data.source if re.fullmatch(r"[\w.]{1,80}", data.source) else "self.count"
+    return (
+        f"{_BUFFER} Where `forward` counts, let it assign a new tensor, `{name} = {name} + 1`: "
+        f"after `{name} += 1` gradients were computed with a later number."
+    )
 
 
 #: A size with more digits is none.
@@ -140,8 +167,11 @@ class ModuleIntAttribute(RecompileRule):
             "unspec-int",
             "Let integer attributes of modules become symbols.",
             when="a module that is an argument, or that is compiled itself; no line that needs the "
-            "number itself, or asks it to be enough",
-            applies=lambda data: not (is_global(data) or looks_up(data) or _is_needed(data)),
+            "number itself, or asks it to be enough; other values than 0 and 1",
+            applies=lambda data: (
+                not (is_global(data) or looks_up(data) or _is_needed(data))
+                and set(data.values) != _ZERO_ONE  # these are constants all the same
+            ),
             setting="torch._dynamo.config.allow_unspec_int_on_nn_module = True",
             since="2.7",
             basis="tested",
@@ -150,13 +180,12 @@ class ModuleIntAttribute(RecompileRule):
         ),
         Remedy(
             "buffer",
-            "Or keep the number in a buffer of the module, where it is only computed with: a "
-            "tensor's value is not part of the guards, but as a slice's bound, in a range or in a "
-            "branch it breaks the graph.",
-            when="the module is the program's own, no global, and no line branches on the number",
+            _in_buffer,
+            when="the module is the program's own, no global, and no line is known that branches "
+            "on the number, or takes it as a bound of a slice or of `arange`",
             applies=lambda data: (
                 not (data.package or is_global(data) or looks_up(data))
-                and not (data.held == BRANCH or _is_needed(data))
+                and not (data.held in {BRANCH, BOUND} or _is_needed(data))
             ),
             basis="tested",
             proof="tests/advice/RCP007/buffer.py",
@@ -164,7 +193,8 @@ class ModuleIntAttribute(RecompileRule):
         ),
         Remedy(
             "compile-model",
-            "Or compile the model, and not each layer.",
+            "Or compile the model, and not each layer. Where the model is what you compile, a "
+            "graph break splits it: remove that.",
             when="the values tell layers apart: the attribute is of the compiled module itself",
             applies=lambda data: (
                 not (data.is_counter or "._modules[" in data.source or is_global(data))
@@ -234,6 +264,11 @@ def _harmless(group: Group) -> str | None:
 
 def _held(group: Group, trees: Table[GuardTree], graphs: Table[FxGraph]) -> str:
     name = str(getattr(group.first.check, "source", ""))
+    steps = [step for _, step in group.steps]
     if whole_in(lines_with(graphs, name), name):
         return WHOLE
-    return BRANCH if branched(name, [step for _, step in group.steps], trees) else ""
+    if branched(name, steps, trees):
+        return BRANCH
+    failures = (failure for one in steps for failure in one.seen.record.failures)
+    lines = [failure.comment.code for failure in failures if failure.comment is not None]
+    return BOUND if bound_in([*lines, *lines_with(graphs, name)], name) else ""
