@@ -106,3 +106,23 @@ def test_layers_that_each_read_a_column_are_no_ensemble(
     log.write_text("".join(f"{CODE}{line}\n" for line in lines))
     found = [one for one in analyze(str(log)).findings if one.code == "IND019"]
     assert bool(found) is is_told
+
+
+@pytest.mark.parametrize(
+    ("line", "is_kept"),
+    [
+        ("return x.clamp(max=self.limit).mean()", True),
+        ("p = torch.add(p, g, alpha=self.limit)", False),
+        ("y = x.clamp(max=self.other) + torch.add(p, g, alpha=-self.limit)", False),
+    ],
+)
+def test_what_takes_a_tensor_gets_one_from_the_object_that_keeps_it(
+    line: str, is_kept: bool, tmp_path: Path
+) -> None:
+    """With the float as a summand in its place, a clamp was compiled for every value."""
+    values = (4.0, 3.8, 3.6, 3.4)
+    first = LINE.format("G['loss'].limit", values[0], line)
+    asked = "(fx/passes/_tensorify_python_scalars.py:429 in _tensorify_impl)"
+    reasons = [first, *(f"G['loss'].limit == {one}  # {asked}" for one in values[1:])]
+    found = ids(told("RCP005", recompiled("forward", *reasons), tmp_path))
+    assert ("keep-tensor" in found, "multiply" in found) == (is_kept, not is_kept)

@@ -40,8 +40,8 @@ FROM_OUTSIDE = {
     # what it is called with
     "array-dtype", "cast", "clone", "leave-texts", "mark-dynamic", "one-form", "one-layout",
     "one-size",
-    "one-mode", "one-rank", "one-state", "own-memory", "pad", "pad-few", "pad-to-multiple", "pass-argument",
-    "pass-tensor", "same-attributes", "python-numbers",
+    "one-mode", "one-rank", "one-state", "own-memory", "pad", "pad-few",
+    "pad-to-multiple", "pass-argument", "pass-tensor", "same-attributes", "python-numbers",
     "same-flag", "set-outside", "same-keys", "same-object", "same-tensor", "stack", "keep-beside",
     "unbacked", "nothing", "default-dynamic", "set-config", "tensor-lr",
     "fallback-random",

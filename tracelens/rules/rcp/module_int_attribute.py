@@ -61,8 +61,8 @@ def _in_buffer(data: RecompileData) -> str:
         return _BUFFER
     name = data.source if re.fullmatch(r"[\w.]{1,80}", data.source) else "self.count"
     return (
-        f"{_BUFFER} Where `forward` counts, let it assign a new tensor, `{name} = {name} + 1`: "
-        f"after `{name} += 1` gradients were computed with a later number."
+        f"{_BUFFER} Where `forward` counts, let it assign a new tensor, as in "
+        f"`{name} = {name} + 1`: after `+=` gradients were computed with a later number."
     )
 
 
