@@ -36,17 +36,19 @@ def members(row: Seen[OutputModule]) -> Members | None:
     """Return the most layers of a module that read the same input on a CPU; None of few."""
     if row.record.device != "cpu":
         return None
-    groups: dict[tuple[int, str], dict[int, Step]] = {}
-    for step, shared, weight in _layers(row):
+    groups: dict[tuple[int, str, tuple[str, ...]], dict[int, Step]] = {}
+    for step, call, shared, weight in _layers(row):
         shape = "x".join(map(str, weight.size or ()))
-        groups.setdefault((id(shared), shape), {}).setdefault(id(weight), step)
-    key, found = max(groups.items(), key=lambda one: len(one[1]), default=((0, ""), {}))
+        # Each column of a table is read by a layer of its own: those begin at other numbers.
+        views = (*call.shapes, *call.numbers)
+        groups.setdefault((id(shared), shape, views), {}).setdefault(id(weight), step)
+    key, found = max(groups.items(), key=lambda one: len(one[1]), default=((0, "", ()), {}))
     calls = sum(1 for _ in row.record.extern_calls())
     enough = len(found) >= FEWEST and MOST_LAYERS * len(found) >= calls
     return Members(row, tuple(found.values()), key[1]) if enough else None
 
 
-def _layers(row: Seen[OutputModule]) -> Iterator[tuple[Step, Content, Content]]:
+def _layers(row: Seen[OutputModule]) -> Iterator[tuple[Step, ExternCall, Content, Content]]:
     """Yield small products with what they read, and their weight, which is none of the graph's."""
     flow = row.record.flow
     for step, call in row.record.extern_calls():
@@ -56,7 +58,7 @@ def _layers(row: Seen[OutputModule]) -> Iterator[tuple[Step, Content, Content]]:
         given = [one for one in flow.operands(step) if one is not weight and len(one.readers) > 1]
         for one in given:
             if one.producer is not None or len(one.size or ()) > 1:
-                yield step, one, weight
+                yield step, call, one, weight
 
 
 def _is_small(row: Seen[OutputModule], step: Step, call: ExternCall, weight: Content) -> bool:

@@ -1,4 +1,4 @@
-"""A module counts its calls."""
+"""A module counts its calls, and its gradients depend on the count."""
 
 import torch
 
@@ -6,6 +6,7 @@ import torch
 class Model(torch.nn.Module):
     def __init__(self):
         super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(8))
         # before:
         self.calls = 0
         # after:
@@ -13,13 +14,20 @@ class Model(torch.nn.Module):
         # end
 
     def forward(self, x):
+        # before:
         self.calls += 1
-        return x * self.calls
+        # after:
+        # self.calls = self.calls + 1
+        # end
+        return (x * self.weight).square() * (self.calls / 10)
 
 
-model = torch.compile(Model(), backend="eager")
+plain = Model()
+model = torch.compile(plain, backend="aot_eager")
 x = torch.ones(8)
 
 
 def step(number):
-    return model(x)
+    plain.weight.grad = None
+    model(x).sum().backward()
+    return plain.weight.grad.clone()

@@ -38,7 +38,29 @@ __all__ = ["DynamicOutputShape"]
 
 def _cuts(data: BreakData) -> bool:
     """Whether it is a choice of elements, which those that are left out can take a part in."""
-    return not data.name or any(name in data.name for name in (".nonzero", ".masked_select"))
+    names = (".nonzero", ".masked_select")
+    return not data.name or (any(name in data.name for name in names) and not _is_within(data))
+
+
+def _is_within(data: BreakData) -> bool:
+    """Whether `torch.combinations` selects, the one operator that is known to do it within.
+
+    The size of what is selected within it is in no result: to capture it raises.
+    """
+    return "masked_select" in data.name and "combinations(" in data.code
+
+
+def _uncaptured(finding: Finding) -> Finding:
+    left = tuple(one for one in finding.advice if not one.id.startswith("capture-"))
+    return finding.model_copy(update={"advice": left})
+
+
+def _is_pairs(data: BreakData) -> bool:
+    return _is_within(data) and bool(_PAIRS.search(data.code))
+
+
+#: All pairs of a tensor: two are the default.
+_PAIRS = re.compile(r"\bcombinations\([^#]{1,200}?(?:, ?(?:r ?= ?)?2)?\)(?! ?,)")
 
 
 #: A size that the line takes of a tensor's values, which breaks the graph: ``len(x) - mask.sum()``.
@@ -51,7 +73,7 @@ _COUNTED = re.compile(
 def _captured(data: BreakData) -> bool:
     """Whether the graph would go on behind the line, as far as is seen."""
     counts = bool(_COUNTED.search(data.code))
-    return not (data.in_function or data.skipped or counts or _rest(data))
+    return not (data.in_function or data.skipped or counts or _rest(data) or _is_within(data))
 
 
 def _rest(data: BreakData) -> int:
@@ -148,10 +170,11 @@ class DynamicOutputShape(SiteRule):
             "capture-size",
             "Let Dynamo capture the unknown size. Inductor and eager take it; a backend of another "
             "vendor often does not. Where Python branches on the size further on "
-            "(`if len(x) == 0`), or a view needs it, the graph breaks there: leave that out.",
+            "(`if len(x) == 0`), or a view needs it, the graph breaks there: leave that out, if "
+            "what follows takes an empty tensor (`max` raises).",
             when="Inductor, or the backends that run eagerly; no function was given up, nor what "
             "comes behind the line; in no autograd.Function; the line reads no number of a tensor "
-            "beside it",
+            "beside it; `torch.combinations` is not compiled beside it",
             applies=_captured,
             setting="torch._dynamo.config.capture_dynamic_output_shape_ops = True",
             env="TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS=1",
@@ -159,6 +182,16 @@ class DynamicOutputShape(SiteRule):
             basis="tested",
             proof="tests/advice/GBR008/capture-size.py",
             knob=experiment.knob,
+        ),
+        Remedy(
+            "pair-indices",
+            "Take the pairs by their indices, whose number is known.",
+            when="`torch.combinations` of two, in code of your own",
+            applies=lambda data: editable(data) and _is_pairs(data),
+            code="x[torch.triu_indices(len(x), len(x), 1).T]  # is torch.combinations(x)",
+            since="1.0",
+            basis="tested",
+            proof="tests/advice/GBR008/pair-indices.py",
         ),
         Remedy(
             "call-before",
@@ -214,9 +247,12 @@ class DynamicOutputShape(SiteRule):
             "Or let Dynamo capture the unknown size, and compare the times: the whole function "
             "runs eagerly as it is, and compiled code that loops over unknown sizes may be slower. "
             "Where Python branches on the size further on (`if len(x) == 0`), leave that out "
-            "first: the function is given up there otherwise.",
+            "first, if what follows takes an empty tensor (`max` raises): the function is given "
+            "up there otherwise.",
             when="a function of your own was given up, in no autograd.Function",
-            applies=lambda data: own(data) and bool(data.skipped) and not data.in_function,
+            applies=lambda data: (
+                own(data) and bool(data.skipped) and not (data.in_function or _is_within(data))
+            ),
             setting="torch._dynamo.config.capture_dynamic_output_shape_ops = True",
             env="TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS=1",
             since="2.1",
@@ -235,7 +271,13 @@ class DynamicOutputShape(SiteRule):
     ) -> Iterator[Finding]:
         """Yield one finding per line, with what is known of its function."""
         rests = breaks.derived(_given_up)
-        for finding in super().each(found, breaks, frames, trees):
+        findings = list(super().each(found, breaks, frames, trees))
+        sites = [self.data_of(one) for one in findings]
+        if any(
+            isinstance(one, BreakData) and _is_within(one) for one in sites
+        ):  # with the setting that line raises
+            findings = [_uncaptured(finding) for finding in findings]
+        for finding in findings:
             data = self.data_of(finding)
             if not isinstance(data, BreakData):
                 yield finding

@@ -21,8 +21,9 @@ from tracelens.rules.gbr._called import is_called_loop
 from tracelens.rules.gbr._causal import SAY_CAUSAL, looks_for_causal
 from tracelens.rules.gbr._drawn import outside_of
 from tracelens.rules.gbr._indices import ALL_AT_ONCE, INDICES_IN_PYTHON, held_indices
-from tracelens.rules.gbr._kept import is_counted, outside, to_state
-from tracelens.rules.gbr._number_lines import hands_on, looks_up
+from tracelens.rules.gbr._kept import is_counted, to_state
+from tracelens.rules.gbr._number_lines import hands_on
+from tracelens.rules.gbr._outside import outside_of as read_outside
 from tracelens.rules.gbr._parts import COMPILE_PARTS
 from tracelens.rules.gbr._site_rule import (
     COMPILE_INNER,
@@ -98,20 +99,6 @@ def _kept(data: BreakData) -> str | None:
     if is_counted(code) and not data.reads_float:  # of which a place in a queue is made
         return None
     return None if hands_on(code) else code.replace(".item()", ".detach()")
-
-
-def _outside(data: BreakData) -> str:
-    if data.needs_number:
-        return (
-            "Python needs the number itself further on, as for a `range`. Read it before the "
-            "compiled function is called, and pass it in; each value is an entry all the same."
-        )
-    if looks_up(data.code):
-        return (
-            "Look the number up before the compiled function is called, and pass it in as a "
-            "tensor without dimensions; functions of `math` are torch's then (`torch.sqrt`)."
-        )
-    return outside(data.code)
 
 
 def _is_count(data: BreakData) -> bool:
@@ -281,7 +268,7 @@ class ScalarFromTensor(SiteRule):
         ),
         Remedy(
             "read-outside",
-            _outside,
+            read_outside,
             when="a line of your own, or one that the log does not name",
             applies=lambda d: (
                 not (d.name or d.package or d.in_function or _is_fake(d))

@@ -91,7 +91,8 @@ class FragileGuardPrediction(Rule):
     remedies = (
         Remedy(
             "buffer",
-            "Count outside of the compiled function, or in a buffer of the module.",
+            "Count outside of the compiled function, or in a buffer of the module that it assigns "
+            "anew: changed in place, gradients were computed with a later number.",
             when="a counter",
             applies=lambda data: data.kind == "counter",
             basis="tested",

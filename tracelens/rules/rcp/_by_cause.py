@@ -106,7 +106,7 @@ BY_CAUSE = (
         _about(
             "buffer",
             "Or keep the number in a buffer of the module, where it is only computed with, not a "
-            "slice's bound or a range.",
+            "slice's bound or a range; count by assigning a new tensor, not in place.",
             "RCP007",
         ),
         edits=True,

@@ -25,8 +25,11 @@ _NEEDS = (
 )
 #: One of several indices of a tensor: ``x[:, self.k]``.
 _INDEX = r"[\w\])]\[(?:[^\[\]]{{0,80}}, ?(?:\w+\.){{0,8}}{0} ?[,\]]|(?:\w+\.){{0,8}}{0} ?,)"
-#: ``cache[:, self.pos : self.pos + t]``: within brackets, beside a colon.
-_SLICED = r"\[[^\[\]]{{0,120}}(?:\b{0}\b[^\[\],:]{{0,40}}:|:[^\[\],:]{{0,40}}\b{0}\b)"
+#: ``cache[:, self.pos : self.pos + t]``: within brackets, beside a colon; or in a range of torch's.
+_SLICED = (
+    r"\[[^\[\]]{{0,120}}(?:\b{0}\b[^\[\],:]{{0,40}}:|:[^\[\],:]{{0,40}}\b{0}\b)"
+    r"|\barange\([^#]{{0,200}}\b{0}\b"
+)
 
 
 def needs_whole(data: RecompileData) -> bool:
@@ -40,7 +43,7 @@ def _needs(source: str, code: str) -> bool:
 
 
 def bounds(lines: Iterable[str], source: str) -> bool:
-    """Whether a slice in one of the lines begins or ends at the number."""
+    """Whether a slice, or a range of torch's, in one of the lines begins or ends at the number."""
     name = re.escape(source.rpartition(".")[2])
     return bool(name) and any(re.search(_SLICED.format(name), line) for line in lines)
 

@@ -86,7 +86,9 @@ def is_item(data: RecompileData) -> bool:
 
 def takes_tensor(data: RecompileData) -> bool:
     """Whether the operation takes a tensor as well, as ``clamp`` does, and none takes it alone."""
-    found = any(re.search(_TENSOR.format(re.escape(data.source)), line) for line in _lines(data))
+    holder, _, name = data.source.rpartition(".")  # `crit.limit` is `self.limit` in its line
+    wanted = (r"(?:\w{1,80}\.){1,8}" if holder else "") + re.escape(name)
+    found = any(re.search(_TENSOR.format(wanted), line) for line in _lines(data))
     return found and not (computes_in_python(data) or written_out(data))
 
 

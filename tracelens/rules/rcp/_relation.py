@@ -62,6 +62,8 @@ class RelationData(RecompileData):
     is_learned: bool = False
     #: That a size of 1 asks for the condition: a sentence, empty where it is not known to.
     of_one: str = ""
+    #: Where Inductor asked for a number: the line of one's own that an older entry read it at.
+    read_at: str = ""
     #: A line that branches on the same number; None where the log has no guards to tell by.
     branch: str | None = None
 
@@ -214,4 +216,5 @@ def takes_number(data: RelationData) -> bool:
 
     Where the log names no line, Inductor asked for the number, on behalf of such an operation.
     """
-    return not data.code or bool(_TAKES.search(data.code))
+    code = data.code or data.read_at
+    return not code or bool(_TAKES.search(code))

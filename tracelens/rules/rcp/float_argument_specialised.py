@@ -58,7 +58,8 @@ def _as_tensor(data: RecompileData) -> str:
 def _to_multiply(data: RecompileData) -> bool:
     if data.held != NUMBER or is_item(data) or data.package:
         return False
-    return not ((takes_tensor(data) and data.is_variable) or _is_counted(data))
+    held = data.is_variable or _is_kept(data)
+    return not ((takes_tensor(data) and held) or _is_counted(data))
 
 
 def _is_kept(data: RecompileData) -> bool:
@@ -105,7 +106,8 @@ def _may_be_counted(data: RecompileData) -> bool:
     named = isinstance(data, FloatData) and bool(data.lines)
     if isinstance(data, FloatData) and data.counted_by:
         return False
-    return _is_counted(data) or (_is_kept(data) and not (named or written_out(data)))
+    named = named or bool(written_out(data)) or takes_tensor(data)
+    return _is_counted(data) or (_is_kept(data) and not named)
 
 
 class FloatArgumentSpecialised(RecompileRule):
@@ -190,6 +192,20 @@ class FloatArgumentSpecialised(RecompileRule):
             since="2.6",
             basis="tested",
             proof="tests/advice/RCP005/multiply.py",
+        ),
+        Remedy(
+            "keep-tensor",
+            lambda data: (
+                f"Keep `{data.source}` as a 0-d tensor, in double precision where it is to be "
+                "exact: the operation takes one as well, and its value is then no part of the "
+                "guards."
+            ),
+            when="an object of your own keeps it, and the operation takes a tensor as well",
+            applies=lambda data: (
+                _is_kept(data) and takes_tensor(data) and not _may_be_counted(data)
+            ),
+            basis="tested",
+            proof="tests/advice/RCP005/keep-tensor.py",
         ),
         Remedy(
             "leave-out",

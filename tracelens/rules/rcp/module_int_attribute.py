@@ -46,6 +46,26 @@ def _counts(data: RecompileData) -> bool:
     return bool(re.match(rf"{re.escape(data.source)} ?[+-]=", data.code))
 
 
+#: Numbers that are constants also where an integer is a symbol.
+_ZERO_ONE = frozenset({"0", "1"})
+_BUFFER = (
+    "Or keep the number in a buffer of the module, where it is only computed with: a tensor's "
+    "value is not part of the guards, but as a slice's bound, in a range or in a branch it breaks "
+    "the graph."
+)
+
+
+def _in_buffer(data: RecompileData) -> str:
+    """Say how a buffer counts: written in place, the backward pass computes with what it became."""
+    if not data.is_counter:
+        return _BUFFER
+    name = data.source if re.fullmatch(r"[\w.]{1,80}", data.source) else "self.count"
+    return (
+        f"{_BUFFER} Where `forward` counts, let it assign a new tensor, as in "
+        f"`{name} = {name} + 1`: after `+=` gradients were computed with a later number."
+    )
+
+
 #: A size with more digits is none.
 MAX_DIGITS = 12
 
@@ -147,8 +167,11 @@ class ModuleIntAttribute(RecompileRule):
             "unspec-int",
             "Let integer attributes of modules become symbols.",
             when="a module that is an argument, or that is compiled itself; no line that needs the "
-            "number itself, or asks it to be enough",
-            applies=lambda data: not (is_global(data) or looks_up(data) or _is_needed(data)),
+            "number itself, or asks it to be enough; other values than 0 and 1",
+            applies=lambda data: (
+                not (is_global(data) or looks_up(data) or _is_needed(data))
+                and set(data.values) != _ZERO_ONE  # these are constants all the same
+            ),
             setting="torch._dynamo.config.allow_unspec_int_on_nn_module = True",
             since="2.7",
             basis="tested",
@@ -157,11 +180,9 @@ class ModuleIntAttribute(RecompileRule):
         ),
         Remedy(
             "buffer",
-            "Or keep the number in a buffer of the module, where it is only computed with: a "
-            "tensor's value is not part of the guards, but as a slice's bound, in a range or in a "
-            "branch it breaks the graph.",
-            when="the module is the program's own, no global, and no line branches on the number "
-            "or slices by it",
+            _in_buffer,
+            when="the module is the program's own, no global, and no line is known that branches "
+            "on the number, or takes it as a bound of a slice or of `arange`",
             applies=lambda data: (
                 not (data.package or is_global(data) or looks_up(data))
                 and not (data.held in {BOUND, BRANCH} or _is_needed(data))
@@ -173,7 +194,8 @@ class ModuleIntAttribute(RecompileRule):
         ),
         Remedy(
             "compile-model",
-            "Or compile the model, and not each layer.",
+            "Or compile the model, and not each layer. Where the model is what you compile, a "
+            "graph break splits it: remove that.",
             when="the values tell layers apart: the attribute is of the compiled module itself",
             applies=lambda data: (
                 not (data.is_counter or "._modules[" in data.source or is_global(data))

@@ -19,6 +19,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.report.programs import is_library
 from tracelens.rules.rcp._branched import branched, branches
+from tracelens.rules.rcp._changed_there import CHANGE_OUTSIDE, is_changed_there, read_at
 from tracelens.rules.rcp._changes import owner
 from tracelens.rules.rcp._data import (
     Function,
@@ -28,6 +29,7 @@ from tracelens.rules.rcp._data import (
 )
 from tracelens.rules.rcp._equal import UNEQUAL_FIRST, is_duck_sized
 from tracelens.rules.rcp._last import LEFT_OUT, is_smaller
+from tracelens.rules.rcp._offsets import OWN_MEMORY, is_offset
 from tracelens.rules.rcp._relation import (
     RelationData,
     as_tensor,
@@ -126,10 +128,11 @@ class ShapeRelationGuard(RecompileRule):
             "drop-last",
             LEFT_OUT,
             when="one recompile, for a first dimension that was smaller than before",
-            applies=lambda data: data.is_smaller,
+            applies=lambda data: data.is_smaller and not is_offset(data),
             basis="tested",
             proof="tests/advice/RCP023/drop-last.py",
         ),
+        OWN_MEMORY,
         Remedy(
             "branch-outside",
             outside,
@@ -149,10 +152,12 @@ class ShapeRelationGuard(RecompileRule):
             applies=lambda data: (
                 is_float(data)
                 and not (data.is_of_library or branches(data.code) or takes_number(data))
+                and not is_changed_there(data)
             ),
             basis="tested",
             proof="tests/advice/RCP023/keep-tensor.py",
         ),
+        CHANGE_OUTSIDE,
         Remedy(
             "multiply",
             "Compute with the number instead of handing it to an operation as one (alpha=, p=, "
@@ -162,6 +167,7 @@ class ShapeRelationGuard(RecompileRule):
                 is_float(data)
                 and not (data.is_of_library or branches(data.code))
                 and takes_number(data)
+                and not is_changed_there(data)
             ),
             since="2.6",
             basis="tested",
@@ -231,6 +237,8 @@ class ShapeRelationGuard(RecompileRule):
         if len(trees):
             line = branched(value_of(data), steps, trees)
             data = data.model_copy(update={"branch": line})
+        if is_float(data) and not data.code:
+            data = data.model_copy(update={"read_at": read_at(steps, value_of(data))})
         line = place.code or _line(first.failure)
         condition = _short(first, line) if data.conditions == 1 else ""
         advice = self.advise(data)

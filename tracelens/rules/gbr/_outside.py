@@ -1,0 +1,42 @@
+"""How a line that reads a number gets out of the compiled function, also out of a hook."""
+
+from __future__ import annotations
+
+from tracelens.rules.gbr._break_data import BreakData
+from tracelens.rules.gbr._kept import outside
+from tracelens.rules.gbr._number_lines import looks_up
+
+__all__ = ["in_hook", "outside_of"]
+
+_OF_HOOK = (
+    "What a hook returns takes the place of the output: let it keep the tensor, by `.detach()`, in "
+    "an attribute or under a fixed key, and read the number outside of the compiled function. A "
+    "list that grows is compiled for each length."
+)
+#: Whose frames call `forward`, and the hooks before and behind it.
+_MODULE = "torch/nn/modules/module.py"
+
+
+def in_hook(data: BreakData) -> bool:
+    """Whether a module calls the function with what its `forward` got, or gave."""
+    if data.package or data.function in {"forward", ""}:
+        return False
+    at = next((n for n, one in enumerate(data.stack) if one.function == data.function), 0)
+    return at > 0 and data.stack[at - 1].file.replace("\\", "/").endswith(_MODULE)
+
+
+def outside_of(data: BreakData) -> str:
+    """Say where the number can be read."""
+    if data.needs_number:
+        return (
+            "Python needs the number itself further on, as for a `range`. Read it before the "
+            "compiled function is called, and pass it in; each value is an entry all the same."
+        )
+    if in_hook(data):
+        return _OF_HOOK
+    if looks_up(data.code):
+        return (
+            "Look the number up before the compiled function is called, and pass it in as a "
+            "tensor without dimensions; functions of `math` are torch's then (`torch.sqrt`)."
+        )
+    return outside(data.code)
