@@ -54,7 +54,7 @@ def _select(data: BreakData) -> str:
     said = (
         "If it computes, as `torch.clamp` does: compute both sides and select."
         if is_check(data)
-        else "Compute both sides and select, where they are cheap."
+        else "If both sides compute tensors, and cheaply: compute both and select."
     )
     if not may_divide(data):
         return said
@@ -210,7 +210,8 @@ class DataDependentBranch(SiteRule):
         ),
         Remedy(
             "check-outside",
-            "Check the value before the compiled function is called, or after.",
+            "If the value is known before the compiled function is called, or needed after it "
+            "alone, check it there.",
             when="code of your own",
             applies=lambda data: own(data) and not (data.leaves or _between(data)),
             basis="tested",

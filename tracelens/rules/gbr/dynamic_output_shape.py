@@ -216,7 +216,8 @@ class DynamicOutputShape(SiteRule):
         NOT_NAMED,
         Remedy(
             "keep-size",
-            "Keep the size: select with `torch.where` instead of cutting elements out.",
+            "If what is left out may stay as zeros, or with a weight of 0, keep the size: select "
+            "with `torch.where` instead of cutting elements out.",
             when="code of your own that cuts elements out, and no helper that can be called before",
             applies=lambda data: own(data) and _cuts(data) and not data.is_helper,
             basis="tested",

@@ -57,8 +57,8 @@ def _like_channels(data: RecompileData) -> bool:
 
 _DEFAULT_DYNAMIC = _about(
     "default-dynamic",
-    "Take dynamic=False or mark_static out of the program, if it has one of them: a framework that "
-    "compiles the model may hold dynamic=False by default, where its argument for that is to be "
+    "If the program has dynamic=False or mark_static, take it out; a framework that compiles the "
+    "model may hold dynamic=False by default, where its argument for that is to be "
     'None. Otherwise a line of code needs the size: TORCH_LOGS="dynamic" names it.',
     "RCP002",
 )

@@ -137,7 +137,7 @@ class IntArgumentSpecialised(RecompileRule):
         ),
         Remedy(
             "default-dynamic",
-            "Let it become a symbol: take dynamic=False out of the program, if it has it.",
+            "If the program has dynamic=False, take it out: the number becomes a symbol then.",
             when="an argument that the code only computes with, and no line is known to need it",
             applies=lambda data: (
                 not (is_global(data) or _is_structure(data) or _list(data))

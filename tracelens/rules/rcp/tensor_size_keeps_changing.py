@@ -143,9 +143,9 @@ class TensorSizeKeepsChanging(RecompileRule):
         ),
         Remedy(
             "default-dynamic",
-            "Take dynamic=False or mark_static out of the program, if it has one of them. Where a "
-            "framework compiles the model, its own argument for that may hold dynamic=False, also "
-            "by default: set it to None.",
+            "If the program has dynamic=False or mark_static, take it out. Where a framework "
+            "compiles the model, its own argument for that may hold dynamic=False, also by "
+            "default: set it to None.",
             when="the log made no symbol of the size, or it does not say, and the function is no "
             "library's",
             applies=lambda data: (
