@@ -101,3 +101,18 @@ def test_a_list_that_indexes_is_passed_as_a_tensor(tmp_path: Path) -> None:
         log.write_text(text)
         (one,) = (one for one in analyze(log).findings if one.code == "RCP004")
         assert ids(one)[0] == expected
+
+
+def test_flags_of_one_list_are_one_cause(tmp_path: Path) -> None:
+    one = found("fires-flags-2.13.log", "RCP006")
+    assert one.title == "`shallow` is compiled for each combination of the flags in `keep`"
+    assert one.count == 7
+    assert ids(one) == ["flags-to-python"]
+    (folder,) = FIXTURES.glob("RCP006-*")
+    log = tmp_path / "run.log"
+    for index, flags in (("0", False), ("2", True)):
+        text = (folder / "fires-flags-2.13.log").read_text().replace("keep[1]", f"keep[{index}]")
+        log.write_text(text.replace("keep[2]", f"keep[{index}]"))
+        titles = [one.title for one in analyze(log).findings if one.code == "RCP006"]
+        assert len(titles) == 1
+        assert ("combination" in titles[0]) is flags

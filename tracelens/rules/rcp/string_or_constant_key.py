@@ -17,6 +17,7 @@ from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._branched import branches
 from tracelens.rules.rcp._changes import Group, groups
 from tracelens.rules.rcp._data import USUAL_LIMIT, RecompileData, RecompileRule
+from tracelens.rules.rcp._flags import FLAGS, FLAGS_TO_PYTHON, joined
 from tracelens.rules.rcp._state import is_made_by_the_first_call, is_set_in_the_config
 from tracelens.rules.rcp._structure import COMPILE_PARTS, STRUCTURE, structure_of, told
 from tracelens.rules.rcp._tell import MAX_GUARDS, listed, tell
@@ -29,7 +30,7 @@ def _is_of_config(data: RecompileData) -> bool:
 
 
 def _is_chosen(data: RecompileData) -> bool:
-    given = not (_is_of_config(data) or data.is_of_library or data.held == STRUCTURE)
+    given = not (_is_of_config(data) or data.is_of_library or data.held in {STRUCTURE, FLAGS})
     return given and not _selects(data)
 
 
@@ -156,6 +157,7 @@ class StringOrConstantKey(RecompileRule):
             proof="tests/advice/RCP006/set-config.py",
         ),
         COMPILE_PARTS,
+        FLAGS_TO_PYTHON,
         Remedy(
             "entry-each",
             "It selects what is called, so that each value needs an entry of its own: raise the "
@@ -253,7 +255,7 @@ class StringOrConstantKey(RecompileRule):
         limits: Table[RecompileLimit],
     ) -> Iterator[Finding]:
         """Yield one finding per function and value, but for what RCP031 tells."""
-        for group in groups(self.code, recompiles, limits):
+        for group, flags in joined(groups(self.code, recompiles, limits)):
             if is_made_by_the_first_call(group):
                 continue
             name, function = group.cause.what, group.history.function
@@ -270,8 +272,11 @@ class StringOrConstantKey(RecompileRule):
                 trees,
                 title=f"`{function}` is compiled twice: {name} changes after the first call"
                 if is_set_in_the_config(group)
+                else f"`{function}` is compiled for each combination of the flags in `{flags}`"
+                if flags
                 else f"`{function}` is compiled for each value of {name}",
-                message=_told(group, severity),
+                message=_told(group, severity, flags),
+                held=FLAGS if flags else "",
                 severity=severity,
                 harmless=_ONCE_EACH
                 if severity is Severity.NONE and selects
@@ -302,9 +307,12 @@ def _harmless(group: Group, severity: Severity) -> str | None:
     return f"two values of {group.cause.what} need two entries"
 
 
-def _told(group: Group, severity: Severity) -> str:
+def _told(group: Group, severity: Severity, flags: str = "") -> str:
     text = f"{group.cause.what} was {listed(group.values)}; a call with another value needed an "
     text += f"entry of its own: {group.times}."
+    if flags:
+        text = f"Dynamo compiles for the value of each flag in `{flags}` that is asked: "
+        text += f"{group.times}, the first for {group.cause.what}."
     if is_set_in_the_config(group):
         text += " A value of the config that is set after the first call was most often set by the "
         text += "model itself, so that every run compiles twice."
