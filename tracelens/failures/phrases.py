@@ -321,7 +321,7 @@ PHRASES = (
         r"DynamofailedtorunFXnodewithfaketensors|erroneouslytracingintoacustomkernel|UnhandledFakeTensorDevicePropagation|FakeTensorDeviceMismatchError|UnsupportedOperatorException|Cannotaccessdatapointerof(?:Tensor|Storage)|UnsupportedFakeTensorException|RuntimeErrorwhenmakingfaketensorcall|TorchRuntimeError"
         r"|Failedrunningcall_(?:function|method|module).{0,4000}?FakeTensor\("
         r"|whenmakingfaketensorcall|Nofakekernelwasfound|registeredafakeclass|register_fake\(\.\.\.\)|registertheFakeimpl"
-        r"|torch\.Size\(\[[^\]]{0,200}?\b[su]\d|Pleaseconvertall(?:Tensors|tensors)toFakeTensorsfirst",
+        r"|torch\.Size\(\[[^\]]{0,200}?\b[su]\d|Pleaseconvertall(?:Tensors|tensors)toFakeTensorsfirst|Cannotcall\w{1,40}\(\)ontensorwithsymbolicsizes/strides",
     ),
     Phrase(
         "ptxas",
@@ -340,7 +340,7 @@ PHRASES = (
         "worker",
         r"SubprocException|BrokenProcessPool|compilationsubprocessexitedunexpectedly"
         r"|backgroundworkersarenolongeralive|processpoolwasterminatedabruptly|CannotreinitializeCUDAinforkedsubprocess"
-        r"|Cannotre-initializeCUDAinforked|compile-workerfuturefor",
+        r"|Cannotre-initializeCUDAinforked|compile-workerfuturefor|Attemptingtouseaclosedpool",
     ),
     Phrase(
         "generated-cpp",

@@ -1,0 +1,216 @@
+"""Failures as people post them: the words that decide, and the same words where they do not."""
+# ruff: noqa: E501 -- messages
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracelens import Report, analyze
+from tracelens.errors import SourceError
+
+SITE = "/home/ana/venv/lib/python3.11/site-packages"
+SETTING = "AttributeError: torch._dynamo.config.recompile_limit does not exist"
+POOL = "RuntimeError: Attempting to use a closed pool"
+NO_USER = "KeyError: 'getpwuid(): uid not found: 1042'"
+NAMED_BY_USER = f"""  File "{SITE}/torch/_inductor/runtime/cache_dir_utils.py", line 23, in default_cache_dir
+    sanitized_username = re.sub(r'[\\/:*?"<>|]', "_", getpass.getuser())
+  File "/usr/lib/python3.11/getpass.py", line 169, in getuser
+    return pwd.getpwuid(os.getuid())[0]
+{NO_USER}
+"""
+AT_EXIT = f"""Exception ignored in atexit callback: <function shutdown_compile_workers at 0x7f00aa>
+Traceback (most recent call last):
+  File "{SITE}/torch/_inductor/async_compile.py", line 146, in shutdown_compile_workers
+    pool.shutdown()
+  File "{SITE}/torch/_inductor/compile_worker/subproc_pool.py", line 269, in shutdown
+    self.process.wait(300)
+subprocess.TimeoutExpired: Command '['python']' timed out after 300 seconds
+"""
+RUNNER = """Error: CUDA error: invalid argument
+terminate called after throwing an instance of 'std::runtime_error'
+  what():  create_func_( &container_handle_, num_models, device_str.c_str(), nullptr) API call failed at ../torch/csrc/inductor/aoti_runner/model_container_runner.cpp, line 49
+"""
+SUBCLASS = """torch._dynamo.exc.TorchRuntimeError: Failed running call_function <built-in function linear>(*(FakeTensor(..., size=(1, 8)), PackedTensor(FakeTensor(..., size=(8, 8), dtype=torch.uint8))), **{'bias': None}):
+'FakeTensor' object has no attribute 'unpack'
+
+from user code:
+   File "/home/ana/proj/model.py", line 13, in forward
+    return self.proj(x)
+"""
+PINNED = """torch._dynamo.exc.TorchRuntimeError: Failed running call_method pin_memory(*(FakeTensor(..., size=(26,), dtype=torch.int64),), **{}):
+NYI: aten.is_pinned.default
+"""
+SYMBOLIC = f"""  File "{SITE}/neighbours/knn.py", line 81, in knn
+    return torch.ops.neighbours.knn(x, y, k)
+  File "{SITE}/torch/_ops.py", line 692, in __call__
+    return self._op(*args, **kwargs or {{}})
+RuntimeError: Cannot call sizes() on tensor with symbolic sizes/strides
+"""
+VLLM = "RuntimeError: vLLM failed to compile the model. The most likely reason for this is that a previous compilation failed, leading to a corrupted compilation artifact."
+#: The text, the code that is first, and words of its title or its advice.
+POSTED = {
+    "setting": (f"!!! {SETTING}", "ERR000", "cache_size_limit"),
+    "closed-pool": (f"torch._inductor.exc.InductorError: {POOL}", "ERR024", "COMPILE_THREADS=1"),
+    "no-user": (NAMED_BY_USER, "ERR000", "LOGNAME=torch"),
+    "no-home": (
+        "[rank1]: PermissionError: [Errno 13] Permission denied: '/.cache' when torch starts",
+        "ERR000",
+        "HOME=/tmp",
+    ),
+    "at-exit": (AT_EXIT, "ERR000", "had ended"),
+    "runner": (RUNNER, "ERR000", "AOTInductor"),
+    "subclass": (SUBCLASS, "ERR015", "inner tensor"),
+    "pinned": (PINNED, "ERR015", "DataLoader"),
+    "symbolic": (SYMBOLIC, "ERR015", "register_fake"),
+    "no-bfloat16": (
+        "RuntimeError: mkldnn_reorder_linear_weight: bf16 path needs the cpu support avx512bw, avx512vl and avx512dq",
+        "ERR000",
+        "float32",
+    ),
+    "rounding": (
+        "torch._inductor.exc.InductorError: TypeError: CppVecOverrides.to_dtype() got an unexpected keyword argument 'use_compute_types'",
+        "ERR017",
+        "EMULATE_PRECISION_CASTS=0",
+    ),
+    "hash": ("AssertionError: failed to get the hash of the compiled graph", "ERR000", "rm -rf"),
+    "vllm": (VLLM, "ERR000", "torch_compile_cache"),
+    "constant": (
+        "RuntimeError: We found a fake tensor in the exported program constant's list. This typically means our tracing system encountered an op that we can't trace through.",
+        "ERR000",
+        "buffer",
+    ),
+    "own-modules": (
+        "RuntimeError: Unsloth: Failed to create dynamic compiled modules!",
+        "ERR000",
+        "unsloth_compiled_cache",
+    ),
+}
+#: The same of other programs.
+OTHERS = {
+    "a-web-server": f'Traceback (most recent call last):\n  File "/srv/app/pool.py", line 3, in run\n    go()\n{POOL}',
+    "another-user": f'Traceback (most recent call last):\n  File "/srv/app/run.py", line 3, in <module>\n    go()\n{NO_USER}',
+    "another-home": "PermissionError: [Errno 13] Permission denied: '/.cache/pip'",
+}
+#: Lists of names of weights, and whether a compiled model is the reason.
+WEIGHTS = {
+    'Unexpected key(s) in state_dict: "_orig_mod.a.weight", "_orig_mod.b.weight", ...': True,
+    'Missing key(s) in state_dict: "_orig_mod.a.weight", "_orig_mod.b.weight". ': True,
+    'Missing key(s) in state_dict: "_orig_mod.a.weight". \n\tUnexpected key(s) in state_dict: "_orig_mod.c.weight".': False,
+    'Unexpected key(s) in state_dict: "a.weight", "b.weight".': False,
+}
+WRITTEN = "After updating to 2.14 training crashes during the **first** `torch.compile` invocation."
+VIOLATED = 'torch.fx.experimental.symbolic_shapes.ConstraintViolationError: Constraints violated ({0})! For more information, run with TORCH_LOGS="+dynamic".\n'
+
+
+def report(text: str, folder: Path) -> Report:
+    path = folder / "posted.txt"
+    path.write_text(f"{text}\n", encoding="utf-8")
+    return analyze(str(path))
+
+
+@pytest.mark.parametrize("name", POSTED)
+def test_the_first_finding_names_the_cause_and_the_way_out(name: str, tmp_path: Path) -> None:
+    text, code, words = POSTED[name]
+    first = report(text, tmp_path).told[0]
+    assert first.code == code
+    assert words in first.model_dump_json().replace("\\n", " ")
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_the_same_words_of_others_are_nobodys(name: str, tmp_path: Path) -> None:
+    with pytest.raises(SourceError):
+        report(OTHERS[name], tmp_path)
+
+
+@pytest.mark.parametrize("name", ["no-user", "runner", "setting"])
+def test_what_is_the_machines_is_not_looked_for_in_the_compiler(name: str, tmp_path: Path) -> None:
+    first = report(POSTED[name][0], tmp_path).told[0]
+    assert {one.id for one in first.advice} == {"known-message"}
+    assert name == "no-user" or "It failed while" not in first.message
+
+
+@pytest.mark.parametrize("names", WEIGHTS)
+def test_one_list_of_weights_tells_of_a_compiled_model(names: str, tmp_path: Path) -> None:
+    text = f"RuntimeError: Error(s) in loading state_dict for Net:\n\t{names}"
+    first = report(text, tmp_path).told[0]
+    assert (first.data["cause"] == "compiled-keys") is WEIGHTS[names]
+
+
+def test_a_sentence_of_a_person_is_no_error_beside_one(tmp_path: Path) -> None:
+    said = f"{WRITTEN}\n\n```\ntorch._inductor.exc.InductorError: {POOL}\n```"
+    assert [one.code for one in report(said, tmp_path).told] == ["ERR024"]
+    said = f"Body of `torch._dynamo` cannot be traced here.\n\nInductorError: {POOL}"
+    assert [one.code for one in report(said, tmp_path).told] == ["ERR024"]
+    with pytest.raises(SourceError):
+        report(WRITTEN, tmp_path)
+
+
+def test_a_message_alone_is_still_told(tmp_path: Path) -> None:
+    said = "Need networkx installed to perform smart recomputation heuristics"
+    assert report(said, tmp_path).told[0].title.startswith("the message of an error")
+
+
+@pytest.mark.parametrize(
+    ("source", "advice"),
+    [("L['query'].size()[2]", "maybe-mark-dynamic"), ("seq_len", "dim-auto")],
+)
+@pytest.mark.parametrize("indent", ["", "  "])
+def test_a_size_that_became_a_constant(
+    source: str, advice: str, indent: str, tmp_path: Path
+) -> None:
+    said = f"{VIOLATED.format(source)}{indent}- Not all values of RelaxedUnspecConstraint({source}) are valid because {source} was inferred to be a constant (22)."
+    first = report(said, tmp_path).told[0]
+    assert (first.code, first.data["value"]) == ("DYN002", "22")
+    assert first.advice[0].id == advice
+
+
+def test_of_a_list_that_was_cut_the_first_whole_line_is_read(tmp_path: Path) -> None:
+    prefix = "E1118 11:34:26.548000 12607 torch/_guards.py:300] [0/0] "
+    lines = (
+        VIOLATED.format("seq_len").strip(),
+        "  - Not all values of seq_len = L['ids'].size()[1] in the specified range seq_len <= 128 are valid because seq_len was inferred to be a constant (6).",
+        "  - Not all values of seq_len = L['mask'].size()[1] in the specified range seq_len <= 128 are valid",
+    )
+    first = report("\n".join(prefix + line for line in lines), tmp_path).told[0]
+    assert (first.code, first.data["value"], first.data["relation"]) == ("DYN002", "6", False)
+    assert "relation" not in {one.id for one in first.advice}
+
+
+def test_a_bound_that_is_not_kept_is_no_constant(tmp_path: Path) -> None:
+    said = f"{VIOLATED.format('n')}  - Not all values of n = L['x'].size()[0] in the specified range satisfy the generated guard 2 <= L['x'].size()[0]"
+    first = report(said, tmp_path).told[0]
+    assert first.data["value"] == ""
+    assert first.advice[0].id == "relation"
+
+
+@pytest.mark.parametrize(
+    ("missing", "command"),
+    [("AttrsDescriptor", "triton-windows<3.3"), ("triton_key", "triton-windows<3.6")],
+)
+def test_the_triton_for_windows_is_of_the_torch_that_asks(
+    missing: str, command: str, tmp_path: Path
+) -> None:
+    said = f"ImportError: cannot import name '{missing}' from 'triton.compiler.compiler' (C:\\py\\Lib\\site-packages\\triton\\compiler\\compiler.py)"
+    first = report(f"torch._inductor.exc.InductorError: {said}", tmp_path).told[0]
+    assert first.code == "ERR009"
+    assert command in str(first.advice[0].code)
+
+
+def test_a_real_tensor_among_fake_ones_is_no_matter_of_shapes(tmp_path: Path) -> None:
+    said = "torch._dynamo.exc.TorchRuntimeError: Dynamo failed to run FX node with fake tensors: call_function f(*(FakeTensor(..., size=(4, 4)),), **{}): got AssertionError(\"Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode with 'allow_non_fake_inputs'. Found in aten.mm.default(FakeTensor(..., size=(4, 4)), tensor([...], size=(4, 4)))\")"
+    advice = {one.id for one in report(said, tmp_path).told[0].advice}
+    assert advice == {"own", "mode", "newer-torch"}
+
+
+def test_a_library_that_does_not_load_was_not_being_built(tmp_path: Path) -> None:
+    said = (
+        "terminate called after throwing an instance of 'c10::DynamicLibraryError'\n"
+        "  what():  Error in dlopen: /srv/model.so: undefined symbol: _ZN3c104WarnEv\n"
+        "Exception raised from DynamicLibrary at ../aten/src/ATen/DynamicLibrary.cpp:38 (most recent call first):\n"
+        "frame #0: c10::Error::Error(c10::SourceLocation) + 0x6c (0x7f00aa in /srv/lib/libc10.so)\n"
+    )
+    message = report(said, tmp_path).told[0].message
+    assert "frame #0" not in message
+    assert "compiler built" not in message
