@@ -214,3 +214,41 @@ def test_a_library_that_does_not_load_was_not_being_built(tmp_path: Path) -> Non
     message = report(said, tmp_path).told[0].message
     assert "frame #0" not in message
     assert "compiler built" not in message
+
+
+TIMEOUT = "[rank0]:[E515 18:36:47.341 ProcessGroupNCCL.cpp:632] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=24, OpType=ALLREDUCE, NumelIn=6, NumelOut=6, Timeout(ms)=600000) ran for 600086 milliseconds before timing out.\n"
+DESYNC = """[rank0]:[E515 18:36:47.343 ProcessGroupNCCL.cpp:1937] Rank 0
+\t - [0] Timeout at collective: ALLREDUCE, #31
+\t - To our best knowledge, the lagging/dead/mismatched ranks that caused the desync are:
+\t   {0} (count from 1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("told", "title", "words"),
+    [
+        (
+            "  [5,7] finished collective #18, but didn't join collective #19",
+            "ranks 5 and 7 did not reach it",
+            "ended collective 18 and did not join the next",
+        ),
+        (
+            "- [3] joined but didn't finish collective #18",
+            "rank 3 did not reach it",
+            "joined collective 18 and did not end it",
+        ),
+    ],
+)
+def test_the_ranks_that_nccl_names_are_named(
+    told: str, title: str, words: str, tmp_path: Path
+) -> None:
+    first = report(TIMEOUT + DESYNC.format(told), tmp_path).told[0]
+    assert first.title == f"a collective timed out: {title}"
+    assert words in first.message
+    assert "Compare the ranks" not in first.advice[0].text
+
+
+def test_without_a_report_the_ranks_are_compared(tmp_path: Path) -> None:
+    first = report(TIMEOUT, tmp_path).told[0]
+    assert first.title == "a collective timed out: not every rank reached it"
+    assert "Compare the ranks" in first.advice[0].text

@@ -198,7 +198,7 @@ PHRASES = (
         r"Watchdogcaughtcollectiveoperationtimeout|[Cc]ollectiveoperationtimeout:WorkNCCL"
         r"|Timeout\(ms\)=\d{1,9}\)ranfor\d"
         r"|(?:NCCL.?swatchdog|swatchdog(?=.{1,24}withoutmakingprogressinmon))gotstuckfor(?P<stuck>\d{1,6})seconds"
-        r"|Notallranksjoiningcollective|TimeoutatNCCLwork:\d",
+        r"|Notallranksjoiningcollective|TimeoutatNCCLwork:\d|thatcausedthedesyncare:-?\[(?P<behind>[\d,]{1,80})\](?P<left>joined|finished)\D{0,30}#(?P<seq>\d{1,9})|ranks?\[(?P<behind_2>[\d,]{1,80})\]arethelaggingranks",
     ),
     Phrase(
         "nccl-error",
