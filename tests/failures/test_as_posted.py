@@ -252,3 +252,48 @@ def test_without_a_report_the_ranks_are_compared(tmp_path: Path) -> None:
     first = report(TIMEOUT, tmp_path).told[0]
     assert first.title == "a collective timed out: not every rank reached it"
     assert "Compare the ranks" in first.advice[0].text
+
+
+def test_a_branch_on_data_is_told_by_the_older_words_too(tmp_path: Path) -> None:
+    said = (
+        "torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode: It appears that you're trying to get a value out of symbolic int/float whose value is data-dependent (and thus we do not know the true value.)  The expression we were trying to evaluate is Eq(i0, 0) (unhinted: Eq(i0, 0)).  Scroll up to see where each of these data-dependent accesses originally occurred.\n\n"
+        'from user code:\n   File "/home/ana/proj/moe.py", line 51, in <resume in forward>\n    if counts[i] == 0:\n'
+    )
+    first = report(said, tmp_path).told[0]
+    assert (first.code, first.data["expression"]) == ("DYN001", "Eq(i0, 0)")
+    assert first.data["code"] == "if counts[i] == 0:"
+    assert "cond" in {one.id for one in first.advice}
+
+
+@pytest.mark.parametrize(("on", "advice"), [("HIP", "built-for-rocm"), ("CUDA", "built-for")])
+def test_a_kernel_for_another_gpu_is_looked_at_where_it_is(
+    on: str, advice: str, tmp_path: Path
+) -> None:
+    said = f"RuntimeError: Triton Error [{on}]: Code: 209, Messsage: no kernel image is available for execution on the device"
+    advised = {one.id for one in report(said, tmp_path).told[0].advice}
+    assert {"built-for", "built-for-rocm"} & advised == {advice}
+    assert ("driver" in advised) is (on == "CUDA")
+
+
+@pytest.mark.parametrize(
+    ("folder", "first"),
+    [
+        (
+            "C:\\\\Users\\\\ana\\\\AppData\\\\Local\\\\Temp\\\\torchinductor_ana\\\\triton\\\\0\\\\ab",
+            "delete-folder-windows",
+        ),
+        ("D:\\\\caches\\\\torchinductor_ana\\\\triton\\\\0\\\\ab", "cache-folder-windows"),
+    ],
+)
+def test_windows_own_folder_is_deleted(folder: str, first: str, tmp_path: Path) -> None:
+    said = f"backend='inductor' raised:\nPermissionError: [WinError 5] Access is denied: '{folder}' -> '{folder}c'"
+    assert report(said, tmp_path).told[0].advice[0].id == first
+
+
+def test_a_library_is_not_to_compete_with_flex_attention(tmp_path: Path) -> None:
+    said = "torch._inductor.exc.InductorError: LoweringException: NoValidChoicesError: No choices to select"
+    flex = report(f"{said}\n  target: flex_attention\n", tmp_path)
+    other = report(f"{said}\n  target: aten.mm.default\n", tmp_path)
+    shown = [[one.id for one in f.advice] for f in flex.findings if f.code == "TUN005"]
+    assert all("allow-library" not in ids for ids in shown)
+    assert "allow-library" in [one.id for f in other.findings for one in f.advice]
