@@ -297,3 +297,78 @@ def test_a_library_is_not_to_compete_with_flex_attention(tmp_path: Path) -> None
     shown = [[one.id for one in f.advice] for f in flex.findings if f.code == "TUN005"]
     assert all("allow-library" not in ids for ids in shown)
     assert "allow-library" in [one.id for f in other.findings for one in f.advice]
+
+
+SAVED = "tensor at position 49:\nsaved metadata: {{'shape': torch.Size([{0}]), 'dtype': torch.bfloat16, 'device': device(type='xpu', index=1)}}\nrecomputed metadata: {{'shape': torch.Size([{1}]), 'dtype': torch.bfloat16, 'device': device(type='xpu', index=1)}}\n"
+
+
+@pytest.mark.parametrize(
+    ("saved", "came", "chosen"),
+    [("99, 8192", "98, 8192", True), ("4096", "1, 1, 4096", False), ("4, 8", "8, 4", False)],
+)
+def test_what_is_recomputed_in_another_size(
+    saved: str, came: str, chosen: bool, tmp_path: Path
+) -> None:
+    first = report(SAVED.format(saved, came), tmp_path).told[0]
+    advised = [one.id for one in first.advice]
+    assert first.code == "ERR028"
+    assert ("choose-outside" in advised) is chosen
+    assert "limit" not in advised
+    assert "compiled code ran" not in first.message
+
+
+def test_a_limit_that_was_hit_is_the_likely_reason_of_a_recomputation(tmp_path: Path) -> None:
+    hit = "W0730 05:54:09.440000 86 torch/_dynamo/convert_frame.py:795] [8/8] "
+    said = (
+        f"{hit}torch._dynamo hit config.recompile_limit (8)\n{hit}   function: 'forward' (/home/ana/proj/block.py:14)\n"
+        "torch.utils.checkpoint.CheckpointError: torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
+    )
+    found = next(one for one in report(said, tmp_path).findings if one.code == "ERR028")
+    assert found.advice[0].id == "limit"
+
+
+@pytest.mark.parametrize("fence", ["```", "\\`\\`\\`", "```python"])
+def test_the_fence_of_a_post_is_no_part_of_a_message(fence: str, tmp_path: Path) -> None:
+    said = (
+        "RuntimeError: torch.compile with aot_autograd does not currently support double backward"
+    )
+    assert "`" not in report(f"{fence}\n{said}\n{fence}", tmp_path).told[0].message
+
+
+@pytest.mark.parametrize(
+    ("package", "advice"), [("matplotlib", "leave-package"), ("diffusers", "pass-tensor")]
+)
+def test_a_package_without_tensors_is_left_out(package: str, advice: str, tmp_path: Path) -> None:
+    hit = "W0730 05:54:09.440000 86 torch/_dynamo/convert_frame.py:795] [8/64] "
+    said = (
+        f"{hit}torch._dynamo hit config.recompile_limit (64)\n"
+        f"{hit}   function: 'draw' ({SITE}/{package}/drawing.py:212)\n{hit}   last reason: 8/0: d == 2.0\n"
+    )
+    first = report(said, tmp_path).told[0]
+    assert (first.code, first.advice[0].id) == ("RCP001", advice)
+    assert ("raise-limit" in [one.id for one in first.advice]) <= (package == "diffusers")
+
+
+@pytest.mark.parametrize("output", ["", "\nOutput:\nmain.cpp:3:1: error: expected ';'\n"])
+def test_that_the_compilers_words_are_cut_off_is_said(output: str, tmp_path: Path) -> None:
+    prefix = "[2023-07-28 17:15:25,731] torch._dynamo.convert_frame: [WARNING] "
+    said = (
+        "WON'T CONVERT fn /home/ana/proj/model.py line 3\ndue to:\nTraceback (most recent call last):\n"
+        f'  File "{SITE}/torch/_inductor/codecache.py", line 953, in compile_file\n    raise exc.CppCompileError(cmd, output) from e\n'
+        "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\nCppCompileError: C++ compile error\n\nCommand:\ng++ main.cpp"
+        + output
+    )
+    text = "\n".join(prefix + line for line in said.split("\n"))
+    found = next(one for one in report(text, tmp_path).findings if one.code == "GBR013")
+    assert ("is not in the log" in found.message) is (not output)
+
+
+def test_a_static_input_of_a_cuda_graph_that_moved(tmp_path: Path) -> None:
+    said = (
+        f'  File "{SITE}/torch/_inductor/cudagraph_trees.py", line 951, in run\n'
+        "    assert data_ptr == new_inputs[idx].data_ptr()\nAssertionError\n"
+    )
+    first = report(said, tmp_path).told[0]
+    assert "CUDA graph takes for fixed" in first.title
+    other = said.replace("data_ptr == new_inputs[idx].data_ptr()", "len(outputs) == count")
+    assert "CUDA graph takes for fixed" not in report(other, tmp_path).told[0].title

@@ -212,7 +212,7 @@ PHRASES = (
     ),
     Phrase(
         "recompute",
-        r"CheckpointError|unexpectedlywronginactivationcheckpoint|differentnumberoftensorswassavedduring|Recomputedvaluesforthefollowingtensors",
+        r"CheckpointError|unexpectedlywronginactivationcheckpoint|differentnumberoftensorswassavedduring|Recomputedvaluesforthefollowingtensors|savedmetadata:\{.{1,200}?recomputedmetadata:\{",
     ),
     Phrase(
         "size-stride",

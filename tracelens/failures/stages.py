@@ -69,7 +69,6 @@ _OF_CAUSE: dict[str, Stage] = {
     "collective-watchdog": "collective",
     "nccl-error": "collective",
     "lost-size": "inductor",
-    "recompute": "runtime",
     "size-stride": "runtime",
     "fake-tensors": "dynamo",
     "fullgraph": "dynamo",
