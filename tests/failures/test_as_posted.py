@@ -9,6 +9,7 @@ import pytest
 
 from tracelens import Report, analyze
 from tracelens.errors import SourceError
+from tracelens.report import Severity
 
 SITE = "/home/ana/venv/lib/python3.11/site-packages"
 SETTING = "AttributeError: torch._dynamo.config.recompile_limit does not exist"
@@ -129,6 +130,12 @@ def test_what_is_the_machines_is_not_looked_for_in_the_compiler(name: str, tmp_p
     first = report(POSTED[name][0], tmp_path).told[0]
     assert {one.id for one in first.advice} == {"known-message"}
     assert name == "no-user" or "It failed while" not in first.message
+
+
+def test_what_comes_at_the_exit_is_no_end_of_the_program(tmp_path: Path) -> None:
+    severity = {name: report(POSTED[name][0], tmp_path).told[0].severity for name in POSTED}
+    warned = [name for name, one in severity.items() if one is not Severity.ERROR]
+    assert warned == ["at-exit"]
 
 
 @pytest.mark.parametrize("names", WEIGHTS)

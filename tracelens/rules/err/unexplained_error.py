@@ -13,7 +13,7 @@ from tracelens.failures.causes import ELSEWHERE
 from tracelens.failures.refusals import refusal
 from tracelens.inductor.autotune_drops import no_choice
 from tracelens.remedies import Remedy
-from tracelens.report import Confidence, Finding, stories
+from tracelens.report import Confidence, Finding, Severity, stories
 from tracelens.rules.err._failure_rule import (
     FailureData,
     FailureRule,
@@ -239,6 +239,13 @@ class UnexplainedError(FailureRule):
         data = self.data_of(finding)
         if isinstance(data, FailureData) and settled(data) and data.file and not _of_machine(data):
             yield stories.graph_break(data.file, data.line)
+
+    def grade(self, failure: Failure) -> Severity:
+        """Grade it: what comes when the program has ended is no end of it."""
+        found = refusal(failure.message)
+        if found is not None and found.name == "workers-at-exit":
+            return Severity.WARNING
+        return super().grade(failure)
 
     def identity(self, failure: Failure) -> tuple[str, ...]:
         """Each message is an error of its own."""
