@@ -379,3 +379,19 @@ def test_a_static_input_of_a_cuda_graph_that_moved(tmp_path: Path) -> None:
     assert "CUDA graph takes for fixed" in first.title
     other = said.replace("data_ptr == new_inputs[idx].data_ptr()", "len(outputs) == count")
     assert "CUDA graph takes for fixed" not in report(other, tmp_path).told[0].title
+
+
+@pytest.mark.parametrize("name", ["_unflatten_list", "flatten_list"])
+def test_what_torch_calls_by_itself_is_not_to_be_called_elsewhere(
+    name: str, tmp_path: Path
+) -> None:
+    said = (
+        "torch._dynamo.exc.Unsupported: Attempted to call function marked as skipped\n"
+        f"  Explanation: Dynamo developers have intentionally marked that the function `{name}` in "
+        f"file `{SITE}/torch/fx/lists.py` should not be traced.\n"
+        f"  Hint: Avoid calling the function `{name}`.\n\n"
+        f"  Developer debug context: module: torch.fx.lists, qualname: {name}, "
+        "skip reason: <missing reason>\n"
+    )
+    fixes = [one.text for one in report(said, tmp_path).told[0].advice]
+    assert any("no program calls it" in one for one in fixes) is name.startswith("_")
