@@ -45,6 +45,8 @@ def told(report: Report, *texts: str) -> tuple[list[str], int]:
         ("cp39-abi3/site-packages is a folder", "<site-packages> is a folder"),
         ("all in site-packages/torch", "all in site-packages/torch"),
         ("/x/torchinductor_ana/ab/cab.py", "/x/torchinductor_user1/ab/cab.py"),
+        ("rm -rf /tmp/torchinductor_$USER", "rm -rf /tmp/torchinductor_$USER"),
+        ("ls /home/$USER/proj", "ls /home/$USER/proj"),
         ("USER=ana LOGNAME=ana", "USER=user1 LOGNAME=user1"),
         (f"HF_TOKEN={TOKEN}", "HF_TOKEN=<secret1>"),
         ("HF_TOKEN=plain_value", "HF_TOKEN=<secret1>"),

@@ -20,7 +20,8 @@ LAST_LINES = 40
 STOPS = re.compile(
     r"\s*$|from user code|Set TORCH|You can suppress|The above exception|During handling"
     r"|Traceback \(|Original traceback|For more (?:info|details)|User [Ss]tack"
-    r"|\s*The following call|While executing"
+    r"|\s*The following call|While executing|\s*\\?`\\?`\\?`\w*\s*$"
+    r"|frame #\d+: |Exception raised from \w+ at "
     r"|# ?tracelens: |tracelens: |model name\s*: |(?:flags|Features)\s*: |onednn_verbose,"
 )
 #: Files of torch; lines of a message that stands alone.

@@ -198,7 +198,7 @@ PHRASES = (
         r"Watchdogcaughtcollectiveoperationtimeout|[Cc]ollectiveoperationtimeout:WorkNCCL"
         r"|Timeout\(ms\)=\d{1,9}\)ranfor\d"
         r"|(?:NCCL.?swatchdog|swatchdog(?=.{1,24}withoutmakingprogressinmon))gotstuckfor(?P<stuck>\d{1,6})seconds"
-        r"|Notallranksjoiningcollective|TimeoutatNCCLwork:\d",
+        r"|Notallranksjoiningcollective|TimeoutatNCCLwork:\d|thatcausedthedesyncare:-?\[(?P<behind>[\d,]{1,80})\](?P<left>joined|finished)\D{0,30}#(?P<seq>\d{1,9})|ranks?\[(?P<behind_2>[\d,]{1,80})\]arethelaggingranks",
     ),
     Phrase(
         "nccl-error",
@@ -212,7 +212,7 @@ PHRASES = (
     ),
     Phrase(
         "recompute",
-        r"CheckpointError|unexpectedlywronginactivationcheckpoint|differentnumberoftensorswassavedduring|Recomputedvaluesforthefollowingtensors",
+        r"CheckpointError|unexpectedlywronginactivationcheckpoint|differentnumberoftensorswassavedduring|Recomputedvaluesforthefollowingtensors|savedmetadata:\{.{1,200}?recomputedmetadata:\{",
     ),
     Phrase(
         "size-stride",
@@ -321,7 +321,7 @@ PHRASES = (
         r"DynamofailedtorunFXnodewithfaketensors|erroneouslytracingintoacustomkernel|UnhandledFakeTensorDevicePropagation|FakeTensorDeviceMismatchError|UnsupportedOperatorException|Cannotaccessdatapointerof(?:Tensor|Storage)|UnsupportedFakeTensorException|RuntimeErrorwhenmakingfaketensorcall|TorchRuntimeError"
         r"|Failedrunningcall_(?:function|method|module).{0,4000}?FakeTensor\("
         r"|whenmakingfaketensorcall|Nofakekernelwasfound|registeredafakeclass|register_fake\(\.\.\.\)|registertheFakeimpl"
-        r"|torch\.Size\(\[[^\]]{0,200}?\b[su]\d|Pleaseconvertall(?:Tensors|tensors)toFakeTensorsfirst",
+        r"|torch\.Size\(\[[^\]]{0,200}?\b[su]\d|Pleaseconvertall(?:Tensors|tensors)toFakeTensorsfirst|Cannotcall\w{1,40}\(\)ontensorwithsymbolicsizes/strides",
     ),
     Phrase(
         "ptxas",
@@ -340,7 +340,7 @@ PHRASES = (
         "worker",
         r"SubprocException|BrokenProcessPool|compilationsubprocessexitedunexpectedly"
         r"|backgroundworkersarenolongeralive|processpoolwasterminatedabruptly|CannotreinitializeCUDAinforkedsubprocess"
-        r"|Cannotre-initializeCUDAinforked|compile-workerfuturefor",
+        r"|Cannotre-initializeCUDAinforked|compile-workerfuturefor|Attemptingtouseaclosedpool",
     ),
     Phrase(
         "generated-cpp",

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from tracelens.failures.messages import raised_by
 from tracelens.failures.record import Stage
+from tracelens.failures.refusals import refusal
 from tracelens.failures.words import spoken
 
 __all__ = [
@@ -43,7 +44,7 @@ _OF_CAUSE: dict[str, Stage] = {
     "cache-path": "toolchain",
     "cpu-pointer": "runtime",
     "msvc-language": "toolchain",
-    "library-load": "toolchain",
+    "library-load": "unknown",
     "kernel-code": "triton",
     "kernel-image": "triton",
     "ptxas-broken": "triton",
@@ -68,7 +69,6 @@ _OF_CAUSE: dict[str, Stage] = {
     "collective-watchdog": "collective",
     "nccl-error": "collective",
     "lost-size": "inductor",
-    "recompute": "runtime",
     "size-stride": "runtime",
     "fake-tensors": "dynamo",
     "fullgraph": "dynamo",
@@ -83,7 +83,7 @@ _OF_PATH: tuple[tuple[re.Pattern[str], Stage], ...] = (
     (re.compile(r"select_algorithm|autotune_process"), "autotune"),
     (
         re.compile(
-            r"torchinductor_|/_inductor/(?:runtime/|cudagraph_trees)|/runtime_wrappers|/subclass_codegen\.py:"
+            r"torchinductor_|/_inductor/(?:runtime/(?!cache_dir_utils|hints)|cudagraph_trees|triton_heuristics)|/runtime_wrappers|/subclass_codegen\.py:"
             rf"|/_dynamo/backends/debugging|{_HASHED}"
         ),
         "runtime",
@@ -162,6 +162,9 @@ def stage(cause: str, paths: Iterable[str], message: str = "", said: str = "") -
         return found
     if "backend=" in message:
         return "inductor"
+    refused = refusal(message)
+    if refused is not None and refused.of == "machine":
+        return "unknown"  # its words tell of the machine
     return spoken(message) or raised_by(said) or "unknown"
 
 

@@ -26,6 +26,7 @@ _GENERATED = re.compile(
 #: The name of a weight.
 _KEY = re.compile(r"['\"]([\w.]{1,400})['\"]")
 _KEYS = re.compile(r"Missing key|Unexpected key|size mismatch")
+_BOTH_KEYS = re.compile(r"Missing key.*Unexpected key|size mismatch", re.DOTALL)
 #: A library of a version, which any program may miss.
 _VERSIONED = re.compile(r"\.so(?:\.\d{1,5}){1,3}:")
 #: What any program that is built may fail of, and what tells that torch or Triton built it.
@@ -62,7 +63,7 @@ NEAR = 100
 _RUNS_COMPILER = frozenset({"cpp_builder.py", "cpu_vec_isa.py"})
 _TOLD = frozenset({"fullgraph", "internal-compiler", "internal-dynamo", "fake-tensors", "worker"})
 #: What Python says of any pool of processes, a web server's as well.
-_POOL = re.compile(r"BrokenProcessPool|process pool was terminated abruptly")
+_POOL = re.compile(r"BrokenProcessPool|process pool was terminated abruptly|use a closed pool")
 _COMPILES = re.compile(r"nductor|compile_worker|[Tt]riton")
 _LOADING = frozenset({"cache-path", "cache-broken", "library-load"})
 #: What libraries import only where it is there; they say so, and go on.
@@ -126,11 +127,15 @@ def _is_wanted(episode: Episode, raised: Sequence[Raised], frames: Sequence[Trac
 
 
 def _names_both(episode: Episode) -> bool:
-    """Tell whether there are names of weights with the compiled model's part, and without it."""
+    """Tell whether there are names of weights with the compiled model's part, and without it.
+
+    Of one list alone, the other of which was not pasted, all names have it.
+    """
     lines = [line_of(one) for one in episode.items]
     start = next((n for n, line in enumerate(lines) if _KEYS.search(line)), 0)
-    keys = _KEY.findall("\n".join(lines[start:]))
-    return not all("_orig_mod." in key for key in keys)
+    said = "\n".join(lines[start:])
+    keys = _KEY.findall(said)
+    return not all("_orig_mod." in key for key in keys) or not _BOTH_KEYS.search(said)
 
 
 def _is_generated(line: str, episode: Episode, frames: Sequence[Traced]) -> bool:

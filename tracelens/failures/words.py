@@ -60,7 +60,7 @@ _WORDS: tuple[tuple[Stage, re.Pattern[str]], ...] = (
             r"|\bOptimizedModule\b|\bGraphModule\b|\bExportedProgram\b|\bOpOverload\w{0,6}|\bHigherOrderOperator\b|[Hh]igher[- ]order op"
             r"|\binvoke_subgraph\b|\bHOP\b.{0,60}(?:graph|op|trac)|\bcall_module\b|\bcall_method (?:node\b|[A-Z]\w{1,40}Variable\b)|\bcall_method\[target=|node\.(?:op|target)\b.{0,24} call_method\b|\bcall_function['`]? (?:op|node|with target)|\bmake_fx\b"
             r"|\bdynamic_shapes\b|\bTreeSpec\b|\bfx\.(?:Node|Graph|Proxy|symbolic_trace)|\b[Ff][Xx] ?[Gg]raph|symbolically trac"
-            r"|torch\.(?:compile[rd]?|export|fx|library|cond|ops|_[a-z]\w{1,24})\b|\btorch\.nn\.attention|\bnonstrict_trace\b|\bexpected FunctionType\b"
+            r"|torch\.(?:compile[rd]?|export|fx|library|cond|ops|_[a-z]\w{1,24})\b(?!\.config\.\w{1,80} does not exist)|\btorch\.nn\.attention|\bnonstrict_trace\b|\bexpected FunctionType\b"
             r"|\b(?:aten|prims|higher_order|_c10d_functional)\.\w|\bmeta (?:kernel|tensor|function)"
             r"|\b[LG]\['|\b[suz]\d{1,4} \(could be from|\b(?:Eq|Ne|Mod|FloorDiv)\([suz]\d|\b(?:expression|guard\w{0,3}|constraints?)\b.{0,60}\b[su]\d{1,4} (?:[<>=!]=|[<>]) [\dsu]"
             r"|\b(?:flex_(?:attention|decoding)|[Ff]lexAttention|BlockMask|block_mask|mask_mod|score_mod)\b"
@@ -114,14 +114,14 @@ _LISTED = re.compile(
 _TALKS = re.compile(
     r"\bI(?:['\u2019](?:m|ve|ll|d)\b| (?!and\b|or\b|must\b|is\b|in\b)[a-z])|\b[Mm]y [a-z]"
     r"|\b(?:any(?:one|body)|any ideas?|apparently|btw|thx|yesterday|for some reason)\b"
-    r"|\bno longer (?:fail|crash|rais|error|hang)|\(#\d{2,6}\)"
+    r"|\bno longer (?:fail|crash|rais|error|hang)|\(#\d{2,6}\)|\*\*\w[^*\n]{0,60}\w\*\*"
     r"|\b[Ff]ix(?:e[sd]|ing) (?:an? |the )?(?:crash|error|bug|issue|failure|regression|hang)"
 )
 #: ... and what their sentences begin with.
 _LEADS = re.compile(
     r"\W{0,4}(?:"
     r"Fix (?:an? |the )?(?:crash|error|bug|issue|failure|regression|hang)"
-    r"|(?:In|Since|With) (?:this|the (?:next|last|latest)) (?:release|version|update)\b"
+    r"|(?:In|Since|With) (?:this|the (?:next|last|latest)) (?:release|version|update)\b|After \w{2,20}ing\b"
     r"|(?:so|well|yeah|yes|ok|okay|hey|hi|hello),? (?:the|it|that|this|we|you|they|torch)\b"
     r"|(?:the|a|an) (?:CUDA ?graph|compiler|graph break|compiled|[Ii]nductor|[Dd]ynamo)\b)"
 )

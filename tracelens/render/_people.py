@@ -6,7 +6,8 @@ from tracelens.render._kinds import kind
 
 __all__ = ["FOLDERS", "SITE", "STRONG"]
 
-_NAME = r"(?P<name>[^\s/\\:;,'\"()\[\]{}<>|=@]{1,64})"
+#: A variable of a shell is nobody's name.
+_NAME = r"(?P<name>(?![$%])[^\s/\\:;,'\"()\[\]{}<>|=@]{1,64})"
 
 #: Contexts in which a name is certainly a person's: it is then replaced everywhere.
 STRONG = (

@@ -30,8 +30,15 @@ MAX_HOT = 100_000
 #: Lines that are kept for what stands before them.
 MAX_LEAD = 2_000
 _TAB = ord("\t")
-#: What torch says below its error about the names and sizes of weights.
-_KEYS = (b"\tMissing key", b"\tUnexpected key", b"\tsize mismatch for")
+#: What torch says below its error about the names and sizes of weights, and NCCL of its ranks.
+_KEYS = (
+    b"\tMissing key",
+    b"\tUnexpected key",
+    b"\tsize mismatch for",
+    b"\t - To our best knowledge",
+    b"\t   - [",
+    b"\t     [",
+)
 #: Lines of an input that is looked at whole where nothing else is known of it.
 MAX_BRIEF = 80
 #: Bytes of a line; a line of JSON may hold a whole traceback.

@@ -29,7 +29,10 @@ CHECK = "torch._check("
 #: The distance from which on a frame is torch's own.
 OWN = 2
 #: The condition, and the line that asks, as every form of the message names them.
-_CONDITION = re.compile(r"data-dependent expression (.{1,300}?)(?: \(unhinted: |\. |\n|$)")
+_CONDITION = re.compile(
+    r"(?:data-dependent expression|expression we were trying to evaluate is) (.{1,300}?)"
+    r"(?: \(unhinted: |\. |\n|$)"
+)
 _CAUSED = re.compile(r"Caused by: ([^\n#]{1,200}?) *(?:#|\n|$)")
 #: How torch names a number that it does not know.
 _SYMBOL = re.compile(r"\b(?:u|zuf)\d{1,6}\b")
@@ -234,12 +237,13 @@ class DataDependentGuardError(Rule):
         ending = seen.record
         found = _CONDITION.search(ending.message)
         caused = _CAUSED.search(seen.text)
+        lines = [one for one in ending.stack if (one.file, one.line) == (ending.file, ending.line)]
         data = DataDependentData(
             expression=" ".join(found[1].split()) if found else "a condition on a tensor's values",
             file=ending.file,
             line=ending.line,
             function=ending.function,
-            code=caused[1] if caused else "",
+            code=caused[1] if caused else lines[-1].code if lines else "",
             ended_program=ending.ended,
         )
         return self.finding(

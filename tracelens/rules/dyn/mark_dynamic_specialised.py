@@ -20,7 +20,8 @@ from tracelens.words import few
 __all__ = ["MarkDynamicSpecialised"]
 
 _MARKED = re.compile(
-    r"marked (\S{1,80}) as dynamic but your code specialized it to be a constant \((-?\d+)"
+    r"(?:marked (?=\S{1,80} as dynamic)|valid because )(\S{1,80})"
+    r" (?:as dynamic but your code specialized it|was inferred) to be a constant \((-?\d+)"
 )
 _VIOLATED = re.compile(r"Constraints violated \(((?:[^()!\n]|\(\)){1,80})\)")
 _SYMBOL = re.compile(r"[suz]\d+$")
@@ -242,7 +243,10 @@ class MarkDynamicSpecialised(Rule):
             title=f"{name} was marked dynamic, and the code specializes it to {data.value}"
             if data.value
             else f"the code does not keep what is promised of {name}",
-            message=" ".join(ending.message.split())[:600].replace(_RAISES, _CUT) or _CUT,
+            message=f"The compiled code would be valid for the size {data.value} only, against the "
+            "promise of the mark."
+            if data.value
+            else " ".join(ending.message.split())[:600].replace(_RAISES, _CUT) or _CUT,
             severity=Severity.ERROR if ending.ended else self.severity,
             where=Where(file=ending.file, line=ending.line) if ending.file else None,
             evidence=[seen.quote(at=ending.at)],

@@ -99,6 +99,15 @@ def _missing(data: FailureData) -> str:
     return (lacks[1] or lacks[2]).rstrip(".") if lacks else ""
 
 
+def _is_default(data: FailureData) -> bool:
+    """Tell whether it is the folder that Inductor makes for each user, where nobody names one."""
+    return "Temp" in data.facts.get("folder", "") and "torchinductor_" in data.facts["folder"]
+
+
+def _on_rocm(data: FailureData) -> bool:
+    return "HIP" in data.message or "hipError" in data.message
+
+
 def _quoted(data: FailureData) -> str:
     return f"what provides `{_missing(data)}`" if _missing(data) else "what is missing"
 
@@ -188,8 +197,23 @@ KNOWN = (
             'python -c "import torch; print(torch.cuda.get_device_capability(),'
             ' torch.cuda.get_arch_list(), torch.version.cuda)"'
         ),
-        applies=lambda d: d.cause == "kernel-image",
+        applies=lambda d: d.cause == "kernel-image" and not _on_rocm(d),
         when="the kernel is for another GPU",
+        basis="untestable",
+        proof="needs a GPU",
+    ),
+    Remedy(
+        "built-for-rocm",
+        "Compare the GPU's architecture with those that this torch was built for: where it is not"
+        " among them, install wheels of ROCm that are. HSA_OVERRIDE_GFX_VERSION, if it is set, says"
+        " that the GPU is another one: it must name one of the same series, and libraries of ROCm"
+        " that know the GPU need none.",
+        code=(
+            'python -c "import torch; print(torch.cuda.get_device_properties(0).gcnArchName,'
+            ' torch.cuda.get_arch_list(), torch.version.hip)"; echo $HSA_OVERRIDE_GFX_VERSION'
+        ),
+        applies=lambda d: d.cause == "kernel-image" and _on_rocm(d),
+        when="the kernel is for another GPU of AMD",
         basis="untestable",
         proof="needs a GPU",
     ),
@@ -199,7 +223,7 @@ KNOWN = (
         " (`nvidia-smi` names the newest CUDA that it can load), or let Triton use the ptxas of"
         " a CUDA that is no newer than that.",
         env="TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas",
-        applies=lambda d: d.cause == "kernel-image",
+        applies=lambda d: d.cause == "kernel-image" and not _on_rocm(d),
         when="the driver is too old",
         basis="untestable",
         proof="needs a GPU",
@@ -225,8 +249,18 @@ KNOWN = (
         proof="needs a folder that cannot be written",
     ),
     Remedy(
+        "delete-folder-windows",
+        "Delete the folder, with no program of torch running: what another version, or a program"
+        " that was stopped, left in it cannot be replaced.",
+        code=r'cmd /c rmdir /s /q "%TEMP%\torchinductor_%USERNAME%"',
+        applies=lambda d: d.cause == "cache-dir" and d.on_windows and _is_default(d),
+        when="the cache cannot be written, on Windows",
+        basis="untestable",
+        proof="needs Windows",
+    ),
+    Remedy(
         "cache-folder-windows",
-        "Give what is generated a short path (Windows refuses long ones), and keep virus"
+        "Or give what is generated a short path (Windows refuses long ones), and keep virus"
         " scanners off it; compile in one process, since two that write one file clash there.",
         env=(
             r"TORCHINDUCTOR_CACHE_DIR=C:\ti TRITON_CACHE_DIR=C:\tt"

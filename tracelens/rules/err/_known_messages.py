@@ -93,7 +93,7 @@ def known(data: FailureData) -> Refusal | None:
     """Return what the table knows of the message; None where it, or the cause, tells more."""
     if data.cause not in _OPEN or _said(data) or data.is_cut:
         return None
-    found = refusal(f"{data.exception}: {data.message}")
+    found = refusal(f"{data.exception}: {data.message} {data.facts.get('asserted', '')}")
     return None if found and found.traced and made_by_torch(data) else found
 
 

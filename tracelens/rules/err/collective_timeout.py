@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import ClassVar
 
-from tracelens.evidence import Table
+from tracelens.evidence import Seen, Table
 from tracelens.failures import Failure
 from tracelens.logs.nccl import TimedOut
 from tracelens.remedies import Remedy
@@ -51,9 +51,16 @@ class CollectiveTimeout(FailureRule):
     remedies = (
         Remedy(
             "behind",
-            "Compare the ranks: the one with the lowest sequence number, or without this message,"
-            " is behind. See what it was doing: compiling anew (DST001), a graph break, data, an"
-            " error of its own.",
+            lambda d: (
+                (
+                    f"Look in the log of {_ranks(_lagging(d))} for what was done there:"
+                    if _lagging(d)
+                    else "Compare the ranks: the one with the lowest sequence number, or without"
+                    " this message, is behind. See what it was doing:"
+                )
+                + " compiling anew (DST001), a graph break, data, an error of its"
+                " own, fewer batches than the others."
+            ),
             basis="untestable",
             proof="needs several ranks",
         ),
@@ -85,7 +92,7 @@ class CollectiveTimeout(FailureRule):
     ) -> Iterator[Finding]:
         """Yield one finding per cause, with the ranks that waited, and for what."""
         waited = _waited(timeouts)
-        found = list(super().check(failures))
+        found = list(super().check(_with_report(failures)))
         # What ends the process says in other words that one timed out.
         timed_out = [one for one in found if one.data.get("cause") == "collective-timeout"]
         for finding in timed_out or found:
@@ -99,7 +106,41 @@ class CollectiveTimeout(FailureRule):
             return f"NCCL's watchdog got no answer for {seconds} s: a call of CUDA or NCCL hangs"
         if data.cause == "collective-watchdog":
             return "NCCL's watchdog ended the process: a collective failed, or timed out"
+        if ranks := _lagging(data):
+            return f"a collective timed out: {_ranks(ranks)} did not reach it"
         return "a collective timed out: not every rank reached it"
+
+    def why(self, data: FailureData) -> str:
+        """Say what NCCL itself reports of the ranks."""
+        ranks, seq = _lagging(data), int(data.facts.get("seq", "0"))
+        if not (ranks and seq):
+            return ""
+        if data.facts.get("left") == "joined":
+            return f"By NCCL's report {_ranks(ranks)} joined collective {seq:,} and did not end it."
+        return (
+            f"By NCCL's report {_ranks(ranks)} ended collective {seq:,} and did not join the next."
+        )
+
+
+def _with_report(failures: Table[Failure]) -> Table[Failure]:
+    """Note on each failure what NCCL reports of the ranks in lines of their own."""
+    reports = [row.record.facts for row in failures if row.record.fact("behind")]
+    if not reports:
+        return failures
+    return Table(
+        Seen(
+            row.record.model_copy(update={"facts": (*row.record.facts, *reports[0])}),
+            row.count,
+            row.places,
+            row.text,
+        )
+        for row in failures
+    )
+
+
+def _lagging(data: FailureData) -> list[int]:
+    """Return the ranks that NCCL's own report of a desynchronization names."""
+    return [int(one) for one in data.facts.get("behind", "").split(",") if one]
 
 
 def _waited(timeouts: Table[TimedOut]) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
+from tracelens.dynamo import user_code
 from tracelens.failures import Failure
 from tracelens.remedies import Remedy
-from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist
+from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist, leave_out
 from tracelens.rules.err._known_messages import SAID, final, known, refused, unless
 from tracelens.words import first_line
 
@@ -18,11 +19,13 @@ _GOT = re.compile(r"got \w+\(['\"](.+?)['\"]?\)?(?:\n|$)")
 _LACKS = re.compile(
     r"Meta tensors|fake impl|Operator does not support running with fake tensors"
     r"|UnsupportedOperatorException|Cannot access data pointer"
-    r"|tracing into a custom kernel"
+    r"|tracing into a custom kernel|symbolic sizes/strides"
 )
 #: An operator, as its definition and as the node of the graph name it.
 _CUSTOM = re.compile(r"CustomOpDef\((\w+)::(\w+)\)")
 _NODE = re.compile(r"call_function (\w+)\.(\w+)\.\w+\(")
+#: ... and as a line of the program calls it.
+_OPS = re.compile(r"\btorch\.ops\.(\w+)\.(\w+)\b")
 
 _FOUND_IN = re.compile(r"Found in (\w[\w.]{1,80})\(")
 
@@ -43,11 +46,19 @@ def _is_real(data: FailureData) -> bool:
 
 def _operator(data: FailureData) -> str:
     """Return the operator that has no implementation for fake tensors: ``mylib::my_op``."""
-    found = _CUSTOM.search(data.message) or _NODE.search(data.message)
+    called = data.stack[-1].code if data.stack else ""
+    found = _CUSTOM.search(data.message) or _NODE.search(data.message) or _OPS.search(called)
     return f"{found[1]}::{found[2]}" if found and found[1] != "aten" else "mylib::my_op"
 
 
+def _is_told(data: FailureData) -> bool:
+    """Tell whether it is known what failed, and that it fails only while it is traced."""
+    return _is_real(data) or _lacks_kernel(data)
+
+
 def _of_shapes(data: FailureData) -> bool:
+    if _is_told(data):
+        return False
     words = ("size", "shape", "dim", "must match", "broadcast", "view", " X [")
     return any(word in _said(data) for word in words)
 
@@ -142,7 +153,7 @@ _NARROWS = (
         "dtypes",
         "Compare the dtypes in the message as well: mixed float16, bfloat16 and float32 fail in"
         " the same place.",
-        applies=lambda d: _of_dtypes(d) and not _one_dtype(d),
+        applies=lambda d: _of_dtypes(d) and not (_one_dtype(d) or _is_told(d)),
         when="the message is about dtypes",
         basis="untestable",
         proof="it is about the program",
@@ -153,7 +164,7 @@ _NARROWS = (
         " says that the program is the cause.",
         code='torch.compile(model, backend="eager")',
         env="TORCH_COMPILE_DISABLE=1",
-        applies=lambda d: not _lacks_kernel(d),
+        applies=lambda d: not _is_told(d),
         basis="untestable",
         proof="it tells whose the error is, and removes nothing",
     ),
@@ -176,10 +187,12 @@ _NARROWS = (
             f'@torch.library.register_fake("{_operator(d)}")'
             "  # then torch.library.opcheck(op, args)"
         ),
+        applies=lambda d: not _is_real(d),
         since="2.4",
         basis="tested",
         proof="tests/advice/ERR015/fake-kernel.py",
     ),
+    leave_out(lambda d: not (_lacks_kernel(d) and user_code.package(d.file))),
 )
 
 

@@ -2,12 +2,43 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
 
+from tracelens.evidence import Seen, Table
+from tracelens.failures import Failure
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData, FailureRule
 
+if TYPE_CHECKING:
+    from tracelens.logs.recompile_limits import RecompileLimit
+    from tracelens.report import Finding
+
 __all__ = ["RecomputeDiffers"]
+
+#: What was saved of a tensor, and what came instead.
+_PAIR = re.compile(
+    r"saved metadata: \{'shape': torch\.Size\(\[([\d, ]{1,80})\]\), 'dtype': ([\w.]{1,30})"
+    r".{0,120}\n[^\n]{0,80}?recomputed metadata: "
+    r"\{'shape': torch\.Size\(\[([\d, ]{1,80})\]\), 'dtype': ([\w.]{1,30})"
+)
+
+
+def _is_chosen(data: FailureData) -> bool:
+    """Tell whether the tensors are the same but for one size, which the data then decides."""
+    found = _PAIR.findall(data.message)
+    return bool(found) and all(_differ_in_one(*pair) for pair in found)
+
+
+def _differ_in_one(saved: str, dtype: str, came: str, other: str) -> bool:
+    one, two = saved.split(", "), came.split(", ")
+    differs = sum(a != b for a, b in zip(one, two, strict=False))
+    return dtype == other and len(one) == len(two) and differs == 1
+
+
+def _is_limited(data: FailureData) -> bool:
+    return bool(data.facts.get("limited"))
 
 
 class RecomputeDiffers(FailureRule):
@@ -42,10 +73,22 @@ class RecomputeDiffers(FailureRule):
     of_causes: ClassVar[frozenset[str]] = frozenset({"recompute"})
     remedies = (
         Remedy(
+            "choose-outside",
+            "One size differs, which the data or chance decides (a mask, routing to experts): "
+            "choose outside of what is checkpointed, and pass the choice in, so that both passes "
+            "get the same.",
+            applies=_is_chosen,
+            when="tensors that differ in one size",
+            basis="tested",
+            proof="tests/advice/ERR028/choose-outside.py",
+        ),
+        Remedy(
             "limit",
-            "Where the log shows a recompile limit: the forward was compiled and its recomputation"
+            "The log shows a recompile limit: the forward was compiled and its recomputation"
             " was not. Mend the recompiles (RCP001), or raise the limit.",
             setting="torch._dynamo.config.recompile_limit = 64",
+            applies=_is_limited,
+            when="a function hit the limit",
             since="2.7",
             basis="untestable",
             proof="needs a limit that is hit between forward and backward",
@@ -54,6 +97,8 @@ class RecomputeDiffers(FailureRule):
             "limit-old",
             "The same up to torch 2.6.",
             setting="torch._dynamo.config.cache_size_limit = 64",
+            applies=_is_limited,
+            when="a function hit the limit",
             since="2.0",
             until="2.6",
             basis="untestable",
@@ -76,7 +121,19 @@ class RecomputeDiffers(FailureRule):
         ),
     )
 
+    def check(  # type: ignore[override]  # it asks for one more table
+        self, failures: Table[Failure], *, limits: Table[RecompileLimit]
+    ) -> Iterator[Finding]:
+        """Yield one finding; a limit that was hit is its likely cause."""
+        yield from super().check(Table(map(_limited, failures)) if len(limits) else failures)
+
     def what(self, data: FailureData) -> str:
         """Say what failed."""
         del data
         return "activation checkpointing recomputed other tensors than the forward pass saved"
+
+
+def _limited(row: Seen[Failure]) -> Seen[Failure]:
+    """Note on a failure that a function hit the limit of its entries."""
+    facts = (*row.record.facts, ("limited", "yes"))
+    return Seen(row.record.model_copy(update={"facts": facts}), row.count, row.places, row.text)

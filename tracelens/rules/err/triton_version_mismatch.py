@@ -11,6 +11,17 @@ from tracelens.rules.err._failure_rule import FailureData, FailureRule
 __all__ = ["TritonVersionMismatch"]
 
 
+_ON_WINDOWS = (
+    "Install the triton-windows version of this torch, with the program's own Python, and pin it"
+    f" (torch: triton is {pairs()})."
+)
+
+
+def _is_old(data: FailureData) -> bool:
+    """Tell whether it is what torch up to 2.6 asks for, and Triton from 3.3 on left out."""
+    return data.facts.get("missing") == "AttrsDescriptor"
+
+
 class TritonVersionMismatch(FailureRule):
     """Triton and torch do not fit each other.
 
@@ -70,10 +81,12 @@ class TritonVersionMismatch(FailureRule):
         ),
         Remedy(
             "pin",
-            f"Install the Triton version of this torch, and pin it (torch: triton is {pairs()};"
-            " `pip show torch` names it).",
+            "Install the Triton that this torch requires, and pin it (torch: triton is"
+            f" {pairs()}).",
             code=(
-                'python -m pip install --force-reinstall --no-deps "triton==3.5.*"  # for torch 2.9'
+                'python -m pip install --force-reinstall --no-deps $(python -c "import'
+                " importlib.metadata as m; print(*(r.split(';')[0] for r in m.requires('torch')"
+                " if 'triton' in r))\")"
             ),
             applies=lambda d: not d.on_windows,
             when="Linux",
@@ -81,11 +94,18 @@ class TritonVersionMismatch(FailureRule):
         ),
         Remedy(
             "pin-windows",
-            "Install the triton-windows version of this torch, with the program's own Python, and"
-            f" pin it (torch: triton is {pairs()}).",
+            _ON_WINDOWS,
             code='python -m pip install -U "triton-windows<3.6"  # for torch 2.9',
-            applies=lambda d: d.on_windows,
+            applies=lambda d: d.on_windows and not _is_old(d),
             when="Windows",
+            proof=SOURCE,
+        ),
+        Remedy(
+            "pin-windows-old",
+            _ON_WINDOWS,
+            code='python -m pip install -U "triton-windows<3.3"  # for torch 2.6',
+            applies=lambda d: d.on_windows and _is_old(d),
+            when="Windows, and torch 2.6 or older",
             proof=SOURCE,
         ),
         Remedy(
@@ -116,8 +136,9 @@ class TritonVersionMismatch(FailureRule):
     def why(self, data: FailureData) -> str:
         """Say what it means."""
         if data.facts.get("missing"):
+            old = " Torch up to 2.6 asks for it, and Triton from 3.3 on does not have it."
             return (
                 "Inductor uses the inside of Triton, which changes from version to version: this"
-                " one is not the version that torch was made with."
+                f" one is not the version that torch was made with.{old if _is_old(data) else ''}"
             )
         return ""

@@ -10,9 +10,10 @@ from tracelens.dynamo.run_facts import facts_of
 from tracelens.evidence import Seen, Table
 from tracelens.failures import Failure
 from tracelens.failures.causes import ELSEWHERE
+from tracelens.failures.refusals import refusal
 from tracelens.inductor.autotune_drops import no_choice
 from tracelens.remedies import Remedy
-from tracelens.report import Confidence, Finding, stories
+from tracelens.report import Confidence, Finding, Severity, stories
 from tracelens.rules.err._failure_rule import (
     FailureData,
     FailureRule,
@@ -224,6 +225,8 @@ class UnexplainedError(FailureRule):
         told |= {"cut"} if named else set()
         compiled = facts_of(run).is_compiled
         rows = failures.where(lambda one: one.cause not in told)
+        if any(row.record.exception for row in failures):
+            rows = rows.where(lambda one: not _is_sentence(one))
         if compiled is not None:
             rows = Table(map(_of_either if compiled else _before_compiling, rows))
         if any(_GRAD in row.record.text for row in breaks):
@@ -236,6 +239,13 @@ class UnexplainedError(FailureRule):
         data = self.data_of(finding)
         if isinstance(data, FailureData) and settled(data) and data.file and not _of_machine(data):
             yield stories.graph_break(data.file, data.line)
+
+    def grade(self, failure: Failure) -> Severity:
+        """Grade it: what comes when the program has ended is no end of it."""
+        found = refusal(failure.message)
+        if found is not None and found.name == "workers-at-exit":
+            return Severity.WARNING
+        return super().grade(failure)
 
     def identity(self, failure: Failure) -> tuple[str, ...]:
         """Each message is an error of its own."""
@@ -270,6 +280,15 @@ def _unseen(data: FailureData) -> str:
             " above it does."
         )
     return ""
+
+
+def _is_sentence(failure: Failure) -> bool:
+    """Tell whether it only sounds like an error: a person may have written it above the error."""
+    return (
+        failure.cause == "unknown"
+        and failure.fact("alone") != ""
+        and not (failure.exception or refusal(failure.message))
+    )
 
 
 def _before_compiling(row: Seen[Failure]) -> Seen[Failure]:

@@ -21,6 +21,8 @@ __all__ = ["SuppressedErrors"]
 #: Functions that are quoted and listed.
 MAX_QUOTED = 3
 #: What Dynamo raises where a graph breaks.
+#: What torch says of a compiler's error, before it quotes it.
+_NO_WORDS = "C++ compile error"
 _UNSUPPORTED = "Unsupported"
 #: Errors of operators whose result depends on the data: they break the graph, and one more of them
 #: behind a break ends the compiling of what is left.
@@ -225,6 +227,8 @@ class SuppressedErrors(Rule):
             others=tuple(functions[1:]),
         )
         error = f" The error: {record.error}." if record.error else ""
+        if record.error.endswith(_NO_WORDS) and not any(map(_has_output, same)):
+            error += " What the compiler said, below `Output:`, is not in the log."
         name = stories.as_written(record.function)
         behind = "" if name == record.function else " behind its graph break"
         told = f"`{name}`" if name == record.function else f"the rest of `{name}`"
@@ -255,6 +259,11 @@ class SuppressedErrors(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _has_output(seen: Seen[NotConverted]) -> bool:
+    """Tell whether what the compiler said stands below the error."""
+    return "Output:" in seen.text or "error: " in seen.text
 
 
 def _line(record: NotConverted) -> Line:

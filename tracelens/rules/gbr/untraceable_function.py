@@ -104,6 +104,17 @@ def _decorator(data: BreakData) -> str | None:
     return f'@torch.library.custom_op("mine::{data.function}", mutates_args=())'
 
 
+def _is_within_torch(data: BreakData) -> bool:
+    """Whether torch calls it by itself: a function of Python in torch that is not for users."""
+    last = data.name.rpartition(".")[2]
+    return (
+        data.name.startswith("torch.")
+        and not data.name.startswith("torch._")
+        and last.startswith("_")
+        and not last.startswith("__")
+    )
+
+
 def _outside(data: BreakData) -> str:
     """Say where to do it instead: around the call of the compiled function."""
     if data.entered:
@@ -116,6 +127,11 @@ def _outside(data: BreakData) -> str:
         return (
             f"Call {_shown(data)} before and after the compiled function, and not within it: what "
             "a graph fuses has no times of its parts. A profiler shows its kernels."
+        )
+    if _is_within_torch(data):
+        return (
+            f"{_shown(data)} is torch's own, and no program calls it by itself: try another "
+            "version of torch, or leave out of what is compiled the call that leads there."
         )
     return f"Call {_shown(data)} before or after the compiled function."
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tracelens.dynamo import user_code
 from tracelens.dynamo.user_code import is_torch_wrapper
 from tracelens.logs.recompiles import MAX_DIGITS
 from tracelens.remedies import Remedy
@@ -16,8 +17,13 @@ from tracelens.remedies import Remedy
 if TYPE_CHECKING:
     from tracelens.rules.rcp._data import RecompileData
 
-__all__ = ["BY_CAUSE", "NUMBERS"]
+__all__ = ["BY_CAUSE", "NUMBERS", "is_without_tensors"]
 
+#: Packages that draw, write, log and read: nothing in them is worth compiling.
+_NO_TENSORS = frozenset(
+    {"PIL", "cv2", "h5py", "imageio", "logging", "loguru", "matplotlib", "mlflow", "pandas"}
+    | {"requests", "rich", "scipy", "seaborn", "sklearn", "tensorboard", "tqdm", "wandb"}
+)
 #: Causes that dynamic sizes, from the first call on, end.
 NUMBERS = frozenset({"RCP002", "RCP003", "RCP004", "RCP005", "RCP016"})
 
@@ -63,7 +69,7 @@ _DEFAULT_DYNAMIC = _about(
     "RCP002",
 )
 
-BY_CAUSE = (
+_BY_CAUSE = (
     Remedy(
         "layers-share",
         "Such sizes may be the channels of layers that share this `forward`, each with weights of "
@@ -187,4 +193,34 @@ BY_CAUSE = (
         applies=lambda data: data.cause == "RCP030" and is_torch_wrapper(data.file),
         proof="https://github.com/pytorch/pytorch/issues/124269",
     ),
+)
+
+
+def is_without_tensors(data: Any) -> bool:
+    """Tell whether the function is in a package that works on no tensors."""
+    return user_code.package(data.file) in _NO_TENSORS
+
+
+def _elsewhere(remedy: Remedy) -> Remedy:
+    return replace(
+        remedy, applies=lambda data: not is_without_tensors(data) and remedy.applies(data)
+    )
+
+
+BY_CAUSE = (
+    Remedy(
+        "leave-package",
+        lambda data: (
+            f"`{user_code.package(data.file) or 'The package'}` works on no tensors: call it "
+            "outside of what is compiled, or leave the function of the program's that leads there "
+            "(logging, a plot, a hook of a framework) out of it."
+        ),
+        code="@torch.compiler.disable",
+        when="the function is in a package that draws, logs, reads or writes",
+        applies=is_without_tensors,
+        since="2.1",
+        basis="source",
+        proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
+    ),
+    *map(_elsewhere, _BY_CAUSE),
 )

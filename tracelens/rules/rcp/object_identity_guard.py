@@ -157,10 +157,22 @@ def _listed(group: Group) -> int:
 
 
 def _turns(name: str, group: Group, objects: int) -> str:
+    more = _untold(group)
     return (
-        f"{objects} objects took turns as {name.removeprefix('the object ')}; each needed an "
-        f"entry: {group.times}." + (" Two do no harm." if objects == FEW else "")
+        f"{objects} objects{' or more' if more else ''} took turns as "
+        f"{name.removeprefix('the object ')}; each needed an entry: {group.times}."
+        + (f" {more}" if more else " Two do no harm." if objects == FEW else "")
     )
+
+
+def _untold(group: Group) -> str:
+    """Say how many entries there are of which the log does not tell what did not fit in them."""
+    found = 0
+    for history, step in group.steps:
+        listed = {one.number for one in step.seen.record.failures}
+        recorded = {one.number for one in history.steps}
+        found = max(found, len(set(range(1, step.number)) - listed - recorded))
+    return f"Of {found} more the log does not tell what they are for." if found else ""
 
 
 def _gone(name: str, group: Group) -> str:

@@ -22,7 +22,7 @@ from tracelens.report import Confidence, Cost, EvidenceLine, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.report.stories import recompiles as recompiles_of
 from tracelens.rules import Rule
-from tracelens.rules.rcp._by_cause import BY_CAUSE, NUMBERS
+from tracelens.rules.rcp._by_cause import BY_CAUSE, NUMBERS, is_without_tensors
 from tracelens.rules.rcp._data import Function, RecompileData, guards_of, is_finite
 from tracelens.words import plural
 
@@ -118,7 +118,7 @@ torch._dynamo hit config.recompile_limit (8)
                 else "Raise the limit to the number of variants."
             ),
             when="the variants are finite: modes, classes, dtypes; no counter, no sizes",
-            applies=is_finite,
+            applies=lambda data: is_finite(data) and not is_without_tensors(data),
             setting=lambda data: f"torch._dynamo.config.{data.setting} = {data.limit * 8 or 64}",
             basis="tested",
             proof="tests/advice/RCP001/raise-limit.py",

@@ -20,6 +20,7 @@ from tracelens.words import length
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
+    from tracelens.failures import Failure as Ending
 
 __all__ = ["NoValidChoice"]
 
@@ -145,11 +146,13 @@ class NoValidChoice(Rule):
         errors: Table[LogError],
         failures: Table[Failure],
         tables: Table[AutotuneTable],
+        endings: Table[Ending],
     ) -> Iterator[Finding]:
         """Yield what ended the compilation, what may crash, and what is left to the library."""
         ended = [row for row in failures if no_choice(row.record)]
         if ended:
-            yield self._ended(ended, run)
+            flex = any(row.record.cause == "flex-attention" for row in endings)
+            yield self._ended(ended, run, "flex_attention" if flex else "")
         nothing = [row for row in errors if row.record.title == NOTHING_RAN]
         doomed: list[Seen[LogError]] = []
         told: list[Seen[LogError]] = []
@@ -163,8 +166,8 @@ class NoValidChoice(Rule):
             drops = dropped(searches, "failed", "memory")
             yield self._library(lost, told, drops, run, kept=kept)
 
-    def _ended(self, rows: list[Seen[Failure]], run: Table[RunFacts]) -> Finding:
-        operator = next(filter(None, (_target(row.text) for row in rows)), "")
+    def _ended(self, rows: list[Seen[Failure]], run: Table[RunFacts], said: str) -> Finding:
+        operator = next(filter(None, (_target(row.text) for row in rows)), said)
         data = self.Data.of(run, outcome="ended", ended_program=True, operator=operator)
         return self.finding(
             "ended",
