@@ -495,7 +495,7 @@ def test_rules_that_name_lines_of_generated_code_are_known() -> None:
     # A difference of results, summaries and what is said of a whole run have no line of their own;
     # IND002 only asks whether the weights are the module's, and rules of recompiles, what takes a
     # number or a size.
-    asked = {"IND002", "RCP005", "RCP007", "RCP016"}
+    asked = {"IND002", "RCP002", "RCP005", "RCP007", "RCP016"}
     assert found - {"NUM001", "ONE019", "CMP001", "CMP008", *asked} == _PLACED
 
 
