@@ -146,7 +146,8 @@ _CHANNELS_LAST_WITHIN = Remedy(
     id="channels-last-within",
     text="No compiled graph that the log shows is given an image. Convert it where the model makes "
     "it or takes it in, before the first convolution, with "
-    "`.contiguous(memory_format=torch.channels_last)`, and measure.",
+    "`.contiguous(memory_format=torch.channels_last)`, and measure: with few channels a step was "
+    "slower.",
     when="images of 4 dimensions, and compiled code is given no such tensor",
     applies=lambda data: 4 in data.ranks and not is_given(data, 4),
     proof="https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",

@@ -100,10 +100,16 @@ class Group(msgspec.Struct):
 
     @property
     def values(self) -> list[str]:
-        """What the entries were compiled for, and what came instead where the log tells."""
+        """What the entries were compiled for, and what came instead where the log tells.
+
+        Those of the first value alone: what else the same change reaches has others.
+        """
         found = [cause.value for _, cause in self.earlier]
+        subject = about(self.first)
         for _, step in self.steps:
             check = step.check
+            if about(step) != subject:  # what follows from the same change has values of its own
+                continue
             if isinstance(check, TensorMismatch):
                 found += [check.expected, check.actual]
             elif isinstance(check, LengthCheck):

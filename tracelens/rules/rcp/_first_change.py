@@ -19,6 +19,7 @@ from tracelens.dynamo.recompile_history import (
 )
 from tracelens.dynamo.recompile_variants import is_condition, is_special
 from tracelens.logs.recompiles import MAX_DIGITS, TensorMismatch, ValueCheck
+from tracelens.rules.rcp._changes import about
 from tracelens.rules.rcp._relation import is_range
 
 if TYPE_CHECKING:
@@ -51,6 +52,13 @@ class Change(msgspec.Struct):
         self.frames.add(history.frame)
         self.functions.append(history.definition)
         self.owners.append(history)
+
+    @property
+    def values(self) -> list[str]:
+        """What the first value was, and became: what else is compiled has values of its own."""
+        subject = about(self.steps[0])
+        own = [step for step in self.steps if about(step) == subject]
+        return Series(self.history, own).values
 
     def led(self) -> Change:
         """Return the change with a function of the program first, where a wrapper of torch's is."""
@@ -169,8 +177,7 @@ def told_of(changes: list[Change], *, is_constant: bool, conditions: int, fits: 
     if isinstance(first, TensorMismatch):
         text = f"It changed from {first.expected} to {first.actual}, and"
     else:
-        values = Series(changes[0].history, changes[0].steps).values
-        text = f"It was {', then '.join(values)}; then another value came, and"
+        text = f"It was {', then '.join(changes[0].values)}; then another value came, and"
     if is_constant:
         return (
             text + f" `{function}` was compiled once more, for it alone: dynamic=False or "

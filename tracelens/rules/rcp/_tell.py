@@ -177,4 +177,4 @@ def _spread(group: Group) -> str:
         return ""
     names = ", ".join(map(_called, others[:MAX_FUNCTIONS]))
     more = and_more(len(others), MAX_FUNCTIONS)
-    return f" The same change recompiled {names}{more}."
+    return f" Recompiled along with it: {names}{more}."

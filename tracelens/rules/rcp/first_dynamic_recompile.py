@@ -14,7 +14,7 @@ from tracelens.dynamo.entry_guards import (
     set_since,
     symbolic,
 )
-from tracelens.dynamo.recompile_history import Series, histories
+from tracelens.dynamo.recompile_history import histories
 from tracelens.evidence import Gap, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.frames import Frame
@@ -393,7 +393,7 @@ def _data(
         is_passed=isinstance(source, Source) and is_passed(source),
         dimension=check.index if isinstance(check, TensorMismatch) else None,
         guards=guards_of(step.check for step in steps[:MAX_QUOTED]),
-        values=tuple(Series(first.history, first.steps).values),
+        values=tuple(first.values),
         recompiles=len(steps),
         entries=fullest(changes),
     )

@@ -264,7 +264,7 @@ class StringOrConstantKey(RecompileRule):
                 continue
             line = group.history.code(group.first, trees).code
             selects = _is_selected(name.strip("`"), line)
-            severity = _severity(group, selects=selects)
+            severity = _severity(group, len(group.steps) if flags else 0, selects=selects)
             yield tell(
                 self,
                 group,
@@ -292,10 +292,10 @@ def _is_flag(group: Group) -> bool:
 _ONCE_EACH = "each value selects what is called, and is compiled once: the limit was raised"
 
 
-def _severity(group: Group, *, selects: bool) -> Severity:
+def _severity(group: Group, combinations: int, *, selects: bool) -> Severity:
     if selects and group.most >= USUAL_LIMIT and not group.is_hit:
         return Severity.NONE
-    told = len(group.values)  # the last one that came is not among them
+    told = combinations or len(group.values)  # the last one that came is not among them
     if is_set_in_the_config(group) or group.is_crowded or told >= MANY:
         return Severity.WARNING
     return Severity.NONE if _is_flag(group) and told == 1 else Severity.INFO
