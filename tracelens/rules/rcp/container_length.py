@@ -75,6 +75,11 @@ def _is_of_call(data: RecompileData) -> bool:
     return bool(data.package) or data.function in user_code.WRAPPERS or "wrap" in data.function
 
 
+def _wraps_several(data: RecompileData) -> bool:
+    """Whether a package's wrapper was called with so many forms that they are those of several."""
+    return _is_of_call(data) and bool(data.package) and data.most > 1
+
+
 def _is_own(data: RecompileData) -> bool:
     """Whether the program can change the container: it makes it, or passes it."""
     found = _is_of_import(data.source) or _is_of_call(data) or data.held == FILLED
@@ -264,8 +269,8 @@ class ContainerLength(RecompileRule):
         Remedy(
             "one-form",
             "Call it in one form: with the same arguments by position, and the same by name.",
-            when="the arguments of a call",
-            applies=_is_of_call,
+            when="the arguments of a call, in no more than two forms where a package wraps it",
+            applies=lambda data: _is_of_call(data) and not _wraps_several(data),
             basis="tested",
             proof="tests/advice/RCP017/one-form.py",
         ),
@@ -281,12 +286,19 @@ class ContainerLength(RecompileRule):
         *elsewhere(
             lambda data: (
                 bool(data.package)
-                and not data.is_variable
-                and not (_is_of_import(data.source) or _is_of_call(data))
+                and (_wraps_several(data) or not data.is_variable)
+                and not _is_of_import(data.source)
+                and (_wraps_several(data) or not _is_of_call(data))
                 and data.held != FILLED
             ),
-            when="a container that an installed package keeps",
+            when="a container that an installed package keeps, or what its wrapper of several "
+            "functions is called with",
             proof="tests/advice/RCP017/compile-inner.py",
+            about=lambda data: (
+                f"`{data.function}` seems to wrap several functions, which share its entries."
+                if _wraps_several(data)
+                else ""
+            ),
         ),
     )
 
