@@ -73,9 +73,10 @@ class RecurrentModuleSkipped(SiteRule):
     remedies = (
         Remedy(
             "compile-around",
-            "Compile the modules around it, not the function that calls it, where they take most "
-            "of the time: each by `torch.compile(part)`, as `part.compile()` leaves torch's own "
-            "layers eager.",
+            "Not the function that calls it, but what comes before and after it, where that takes "
+            "most of the time: put each into one function or module, and compile these by "
+            "`torch.compile(part)`. Layers of torch's that are compiled one by one share the eight "
+            "entries of one function.",
             when="the whole function was given up: what comes before and after it, too",
             applies=lambda data: bool(data.skipped),
             basis="tested",

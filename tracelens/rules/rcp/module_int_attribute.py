@@ -66,6 +66,12 @@ def _in_buffer(data: RecompileData) -> str:
     )
 
 
+_SYMBOL = "An integer of an object becomes a symbol when it changes for the first time"
+_FITS = "further values fit the entry with the symbol"
+#: What held a number of an object that is no module: nothing does.
+OBJECT = "object"
+#: How a module is called that is compiled, or that a function reaches: ``self``, a global.
+_OF_MODULE = re.compile(r"(?:self|args\[0\]|fn|mod|module|model|G)\b")
 #: A size with more digits is none.
 MAX_DIGITS = 12
 
@@ -171,6 +177,7 @@ class ModuleIntAttribute(RecompileRule):
             applies=lambda data: (
                 not (is_global(data) or looks_up(data) or _is_needed(data))
                 and set(data.values) != _ZERO_ONE  # these are constants all the same
+                and data.held != OBJECT
             ),
             setting="torch._dynamo.config.allow_unspec_int_on_nn_module = True",
             since="2.7",
@@ -185,7 +192,7 @@ class ModuleIntAttribute(RecompileRule):
             "on the number, or takes it as a bound of a slice or of `arange`",
             applies=lambda data: (
                 not (data.package or is_global(data) or looks_up(data))
-                and not (data.held in {BOUND, BRANCH} or _is_needed(data))
+                and not (data.held in {BOUND, BRANCH, OBJECT} or _is_needed(data))
                 and not bounds([data.code], data.source)
             ),
             basis="tested",
@@ -199,6 +206,7 @@ class ModuleIntAttribute(RecompileRule):
             when="the values tell layers apart: the attribute is of the compiled module itself",
             applies=lambda data: (
                 not (data.is_counter or "._modules[" in data.source or is_global(data))
+                and data.held != OBJECT
             ),
             basis="tested",
             proof="tests/advice/RCP007/compile-model.py",
@@ -219,7 +227,8 @@ class ModuleIntAttribute(RecompileRule):
             name = group.cause.what
             held = _held(group, trees, graphs)
             text = f"{name} was {listed(group.values)} and then another value: {group.times}. "
-            text += _WHAT[any(guard.scope == "G" for guard in guards_of([group.first.check]))]
+            through = any(guard.scope == "G" for guard in guards_of([group.first.check]))
+            text += _SYMBOL if held == OBJECT else _WHAT[through]
             yield tell(
                 self,
                 group,
@@ -228,9 +237,10 @@ class ModuleIntAttribute(RecompileRule):
                 title=f"`{group.history.function}` is compiled again for every value of {name}"
                 if group.most > 1
                 else f"`{group.history.function}` was compiled for two values of {name}",
-                message=f"{text}{_two(group)}." + (_WHOLE if held == WHOLE else ""),
-                severity=_severity(group),
-                harmless=_harmless(group),
+                message=f"{text}{'' if held == OBJECT else _two(group)}."
+                + (_WHOLE if held == WHOLE else ""),
+                severity=Severity.NONE if held == OBJECT else _severity(group),
+                harmless=_FITS if held == OBJECT else _harmless(group),
                 held=held,
             )
 
@@ -271,4 +281,15 @@ def _held(group: Group, trees: Table[GuardTree], graphs: Table[FxGraph]) -> str:
     steps = [step for _, step in group.steps]
     if branched(name, steps, trees):
         return BRANCH
-    return BOUND if bounds([*lines, *guarded_lines(name, steps, trees)], name) else ""
+    if bounds([*lines, *guarded_lines(name, steps, trees)], name):
+        return BOUND
+    return OBJECT if _is_of_object(group, name) else ""
+
+
+def _is_of_object(group: Group, name: str) -> bool:
+    """Whether it is an attribute of what is no module, as far as the record says, and changed once.
+
+    Torch 2.8 and later say it of those of modules; older ones do not.
+    """
+    hinted = any(step.failure and step.failure.hint for _, step in group.steps)
+    return group.most == 1 and not hinted and not _OF_MODULE.match(name)
