@@ -92,7 +92,7 @@ def test_an_integer_of_an_object_is_no_constant(
 
 
 def test_a_layout_within_a_model_is_a_remark() -> None:
-    """To convert what the model makes itself was tried: no faster, and once slower."""
+    """To convert what the model makes itself was faster once, slower once, and twice nothing."""
     (folder,) = FIXTURES.glob("ONE004-*")
     severities = {
         name: next(one for one in analyze(folder / name).findings if one.code == "ONE004").severity
