@@ -250,7 +250,7 @@ class ScalarFromTensor(SiteRule):
         Remedy(
             "capture-scalars",
             "Let Dynamo capture the number as a symbol. Where Python computes with it further on "
-            "(math, NumPy, range), the graph breaks there instead.",
+            "(math, NumPy, range, `if`), the graph breaks there instead.",
             when="its line neither branches on it, nor keeps it, nor indexes a list with it; no "
             "package converts it there, and it is in no autograd.Function",
             applies=lambda data: (
