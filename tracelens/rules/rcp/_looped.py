@@ -35,8 +35,8 @@ def looped(steps: Iterable[Step], graphs: Table[FxGraph]) -> Origin | None:
     sizes = _sizes(steps)
     if len(set(sizes.values())) < len(_LESS) or not len(graphs):
         return None
-    rounds = graphs.derived(_rounds)
-    known = {entry: rounds[entry] for entry in sizes if entry in rounds}
+    traced = graphs.derived(_traced)
+    known = {entry: _lines(traced[entry]) for entry in sizes if entry in traced}
     if len({sizes[entry] for entry in known}) < len(_LESS):
         return None
     first = next(iter(known.values()))
@@ -66,13 +66,9 @@ def _entry(place: Place) -> Entry:
     return (*place.process, place.frame.partition("_")[0])
 
 
-def _rounds(graphs: Table[FxGraph]) -> dict[Entry, dict[Origin, int]]:
-    """Return how often the graph of each entry has the lines of the program."""
-    found: dict[Entry, dict[Origin, int]] = {}
-    for place, seen in graphs.events():
-        if seen.record.traced and (lines := _lines(seen.record)):
-            found[_entry(place)] = lines
-    return found
+def _traced(graphs: Table[FxGraph]) -> dict[Entry, FxGraph]:
+    """Return the graph of each entry, as it was traced."""
+    return {_entry(place): seen.record for place, seen in graphs.events() if seen.record.traced}
 
 
 def _lines(graph: FxGraph) -> dict[Origin, int]:
