@@ -44,7 +44,9 @@ def test_the_values_are_those_of_the_value_that_is_named(tmp_path: Path) -> None
         ("first", OWN, "0", 3, "a == 3.25"),
         ("second", OWN, "1", 3, "b == 9.5"),
     )
-    for one in findings(tmp_path, "RCP005", text):
+    found = findings(tmp_path, "RCP005", text)
+    assert found
+    for one in found:
         named = one.title.split("`")[3]
         values = [float(value) for value in one.data["values"]]
         assert all((value < 7) is (named == "a") for value in values), one.message
@@ -82,13 +84,31 @@ HINT = "  (HINT: torch.compile considers integer attributes of the nn.Module to 
     ("source", "hint", "is_object"),
     [("tree.left.word", "", True), ("tree.left.word", HINT, False), ("self.word", "", False)],
 )
-def test_an_integer_of_an_object_is_no_constant(
+def test_an_integer_of_an_object_is_not_taken_for_that_of_a_module(
     tmp_path: Path, source: str, hint: str, is_object: bool
 ) -> None:
     """A node of a tree is no module: the setting for those of modules changes nothing."""
     (one,) = findings(tmp_path, "RCP007", log(("f", OWN, "0", 1, f"{source} == 66{hint}")))
-    assert ("becomes a symbol" in one.message) is is_object
+    assert ("those of another object become symbols" in one.message) is is_object
     assert ("unspec-int" not in [each.id for each in one.advice]) is is_object
+
+
+@pytest.mark.parametrize(
+    ("guard", "is_symbol"),
+    [
+        ("TYPE_MATCH: ___check_type_id(L['tree'].left.word, 5), type=<class 'int'>", True),
+        ("EQUALS_MATCH: L['tree'].left.word == 67", False),
+    ],
+)
+def test_a_symbol_is_one_by_the_guards_of_the_new_entry(
+    tmp_path: Path, guard: str, is_symbol: bool
+) -> None:
+    head = "V1120 12:06:11.834000 77 torch/_dynamo/guards.py:4483] [0/1] [__guards] "
+    text = log(("f", OWN, "0", 1, "tree.left.word == 66"))
+    text += f"{head}TREE_GUARD_MANAGER:\n{head}+- RootGuardManager\n{head}| +- {guard}\n"
+    (one,) = findings(tmp_path, "RCP007", text)
+    assert ("The new entry has a symbol for it" in one.message) is is_symbol
+    assert (one.harmless == "further values fit the entry with the symbol") is is_symbol
 
 
 def test_a_layout_within_a_model_is_a_remark() -> None:

@@ -56,7 +56,9 @@ def same_break(data: FailureData) -> tuple[Advice, ...]:
 
 def _of_value(table: Table[GraphBreak]) -> tuple[Advice, ...]:
     """Return what is known of what a graph cannot hold, else what torch hints at."""
-    (site,) = sites(table)
+    site = next(iter(sites(table)), None)
+    if site is None:
+        return ()
     told = break_data(site)
     found = [one.advice(told) for one in (*VALUES, DRAW_OUTSIDE) if one.applies(told)]
     hints = () if found or told.package else hints_of(site)

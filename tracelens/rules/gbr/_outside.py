@@ -6,7 +6,7 @@ from tracelens.rules.gbr._break_data import BreakData
 from tracelens.rules.gbr._kept import outside
 from tracelens.rules.gbr._number_lines import looks_up
 
-__all__ = ["in_hook", "outside_of"]
+__all__ = ["in_hook", "read_outside"]
 
 _OF_HOOK = (
     "What a hook returns takes the place of the output: let it keep the tensor, by `.detach()`, in "
@@ -25,7 +25,7 @@ def in_hook(data: BreakData) -> bool:
     return at > 0 and data.stack[at - 1].file.replace("\\", "/").endswith(_MODULE)
 
 
-def outside_of(data: BreakData) -> str:
+def read_outside(data: BreakData) -> str:
     """Say where the number can be read."""
     if data.needs_number:
         return (

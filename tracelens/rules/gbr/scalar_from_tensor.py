@@ -23,7 +23,7 @@ from tracelens.rules.gbr._drawn import outside_of
 from tracelens.rules.gbr._indices import ALL_AT_ONCE, INDICES_IN_PYTHON, held_indices
 from tracelens.rules.gbr._kept import is_counted, to_state
 from tracelens.rules.gbr._number_lines import hands_on
-from tracelens.rules.gbr._outside import outside_of as read_outside
+from tracelens.rules.gbr._outside import read_outside
 from tracelens.rules.gbr._parts import COMPILE_PARTS
 from tracelens.rules.gbr._site_rule import (
     COMPILE_INNER,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from tracelens.dynamo.entry_guards import entry_of
+from tracelens.dynamo.recompile_history import Step
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.frames import Frame
@@ -66,10 +68,14 @@ def _in_buffer(data: RecompileData) -> str:
     )
 
 
-_SYMBOL = "An integer of an object becomes a symbol when it changes for the first time"
+_WHAT_HELD = {
+    "object": "Where the object is a module, its integers are constants of the compiled code; "
+    "those of another object become symbols when they change for the first time",
+    "symbol": "The new entry has a symbol for it",
+}
 _FITS = "further values fit the entry with the symbol"
-#: What held a number of an object that is no module: nothing does.
-OBJECT = "object"
+#: What held a number of what may be no module, and of what is none: the new entry has a symbol.
+OBJECT, SYMBOL = "object", "symbol"
 #: How a module is called that is compiled, or that a function reaches: ``self``, a global.
 _OF_MODULE = re.compile(r"(?:self|args\[0\]|fn|mod|module|model|G)\b")
 #: A size with more digits is none.
@@ -177,7 +183,7 @@ class ModuleIntAttribute(RecompileRule):
             applies=lambda data: (
                 not (is_global(data) or looks_up(data) or _is_needed(data))
                 and set(data.values) != _ZERO_ONE  # these are constants all the same
-                and data.held != OBJECT
+                and data.held not in {OBJECT, SYMBOL}
             ),
             setting="torch._dynamo.config.allow_unspec_int_on_nn_module = True",
             since="2.7",
@@ -192,7 +198,7 @@ class ModuleIntAttribute(RecompileRule):
             "on the number, or takes it as a bound of a slice or of `arange`",
             applies=lambda data: (
                 not (data.package or is_global(data) or looks_up(data))
-                and not (data.held in {BOUND, BRANCH, OBJECT} or _is_needed(data))
+                and not (data.held in {BOUND, BRANCH, OBJECT, SYMBOL} or _is_needed(data))
                 and not bounds([data.code], data.source)
             ),
             basis="tested",
@@ -206,7 +212,7 @@ class ModuleIntAttribute(RecompileRule):
             when="the values tell layers apart: the attribute is of the compiled module itself",
             applies=lambda data: (
                 not (data.is_counter or "._modules[" in data.source or is_global(data))
-                and data.held != OBJECT
+                and data.held not in {OBJECT, SYMBOL}
             ),
             basis="tested",
             proof="tests/advice/RCP007/compile-model.py",
@@ -228,7 +234,7 @@ class ModuleIntAttribute(RecompileRule):
             held = _held(group, trees, graphs)
             text = f"{name} was {listed(group.values)} and then another value: {group.times}. "
             through = any(guard.scope == "G" for guard in guards_of([group.first.check]))
-            text += _SYMBOL if held == OBJECT else _WHAT[through]
+            text += _WHAT_HELD.get(held) or _WHAT[through]
             yield tell(
                 self,
                 group,
@@ -237,10 +243,10 @@ class ModuleIntAttribute(RecompileRule):
                 title=f"`{group.history.function}` is compiled again for every value of {name}"
                 if group.most > 1
                 else f"`{group.history.function}` was compiled for two values of {name}",
-                message=f"{text}{'' if held == OBJECT else _two(group)}."
+                message=f"{text}{'' if held == SYMBOL else _two(group)}."
                 + (_WHOLE if held == WHOLE else ""),
-                severity=Severity.NONE if held == OBJECT else _severity(group),
-                harmless=_FITS if held == OBJECT else _harmless(group),
+                severity=Severity.NONE if held == SYMBOL else _severity(group),
+                harmless=_FITS if held == SYMBOL else _harmless(group),
                 held=held,
             )
 
@@ -283,13 +289,16 @@ def _held(group: Group, trees: Table[GuardTree], graphs: Table[FxGraph]) -> str:
         return BRANCH
     if bounds([*lines, *guarded_lines(name, steps, trees)], name):
         return BOUND
-    return OBJECT if _is_of_object(group, name) else ""
+    hinted = any(step.failure and step.failure.hint for step in steps)
+    if group.most > 1 or hinted or _OF_MODULE.match(name):  # torch 2.8 says it of those of modules
+        return ""
+    return SYMBOL if all(_is_symbol(name, step, trees) for step in steps) else OBJECT
 
 
-def _is_of_object(group: Group, name: str) -> bool:
-    """Whether it is an attribute of what is no module, as far as the record says, and changed once.
-
-    Torch 2.8 and later say it of those of modules; older ones do not.
-    """
-    hinted = any(step.failure and step.failure.hint for _, step in group.steps)
-    return group.most == 1 and not hinted and not _OF_MODULE.match(name)
+def _is_symbol(name: str, step: Step, trees: Table[GuardTree]) -> bool:
+    """Whether the new entry asks for the type of the number alone, and not for its value."""
+    head, dot, path = name.partition(".")
+    full = f"L['{head}']{dot}{path}"
+    guards = [guard.expression for tree in entry_of(step.place, trees) for guard in tree.guards]
+    typed = any(one.startswith(f"___check_type_id({full}, ") for one in guards)
+    return typed and not any(one.startswith(f"{full} == ") for one in guards)
