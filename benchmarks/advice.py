@@ -16,6 +16,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,8 @@ HEAD = """# Advice, and how we know that it works
 Advice is tested code. A program shows the finding; what the finding prints is applied to it, word
 for word; then nothing may raise, the results must be the same, and the finding must be gone. CPU
 time is measured on the way: of the first steps with everything that they compile, and of one later
-step. It is a fact about one small program on one machine, not a promise.
+step; where a GPU is named, it is the time until the GPU is done. It is a fact about one small
+program on one machine, not a promise.
 
 `python benchmarks/advice.py` runs them all, `python benchmarks/advice.py RCP002` those of one rule;
 `--resume` leaves out those that were run today.
@@ -62,6 +64,9 @@ def main(arguments: list[str]) -> int:
             continue
         if asked.resume and _date(program) == today:
             continue
+        if program.needs_gpu and not _has_gpu():
+            print(f"{label}: needs a GPU", flush=True)
+            continue
         try:
             with tempfile.TemporaryDirectory() as room:
                 facts = check(program, Path(room))
@@ -74,6 +79,13 @@ def main(arguments: list[str]) -> int:
         print(f"{label}: {facts}", flush=True)
     (ROOT / "docs" / "advice.md").write_text(page(), encoding="utf-8")
     return bool(failed)
+
+
+@cache
+def _has_gpu() -> bool:
+    import torch  # noqa: PLC0415 -- not needed for the page
+
+    return torch.cuda.is_available()
 
 
 def _date(program: Program) -> str:
@@ -112,6 +124,8 @@ def _measured(link: str, name: str, when: str, program: Program) -> list[tuple[s
         return [(link, name, when, f"`{program.name}`: not run yet", "", "")]
     facts: dict[str, Any] = json.loads(program.result.read_text(encoding="utf-8"))
     known = f"[tested](../{program.name}), torch {facts['torch']}, {facts['date']}"
+    if "device" in facts:
+        known += f", {facts['device']}"
     return [
         (
             link,

@@ -17,6 +17,7 @@ top of the program say what differs from the usual::
 
     # logs: recompiles              TORCH_LOGS; the usual is graph_breaks,recompiles,guards,dynamic
     # recorded: tracelens run       the program is recorded by it, with everything
+    # device: cuda                  it needs a GPU; times are then those on the wall
     # env: ONEDNN_VERBOSE=1         more variables; {out} is a folder all of which is analyzed
     # adapted: names differ         why the printed code is not literally in the block
     # results: differ               the advice changes them on purpose, and why
@@ -35,14 +36,16 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tests.advice.child import LIMIT_S, MARK
+from tests.advice.child import LIMIT_S, MARK, ON_GPU
 from tracelens import analyze
 from tracelens.errors import SourceError
 from tracelens.report import Advice, Finding, Severity
 
 HERE = Path(__file__).parent
 LOGS = "graph_breaks,recompiles,guards,dynamic"
-HEADER = re.compile(r"^# (logs|recorded|env|adapted|results|graphs|expect): (\S.*)$", re.MULTILINE)
+HEADER = re.compile(
+    r"^# (logs|recorded|device|env|adapted|results|graphs|expect): (\S.*)$", re.MULTILINE
+)
 BLOCK = re.compile(
     r"^ *# before:\n(?P<before>.*?)^ *# after:\n(?P<after>.*?)^ *# end\n?",
     re.MULTILINE | re.DOTALL,
@@ -80,6 +83,10 @@ class Program:
         return [value.strip() for name, value in HEADER.findall(self.text) if name == key]
 
     @property
+    def needs_gpu(self) -> bool:
+        return ON_GPU in self.text
+
+    @property
     def after(self) -> str:
         """Return the program with its blocks exchanged."""
         return BLOCK.sub(lambda match: _uncommented(match["after"]), self.text)
@@ -105,6 +112,7 @@ class Ran:
     step_ms: float
     graphs: int
     value: float | None
+    device: str = ""
 
     def of(self, code: str) -> list[Finding]:
         return [finding for finding in self.findings if finding.code == code]
@@ -134,7 +142,7 @@ def run(
     given = {name: value for name, value in given.items() if value}
     logs = next(iter(program.header("logs")), LOGS)
     log = out / "log.txt"
-    if given or program.header("recorded"):
+    if given or program.header("recorded") or program.needs_gpu:
         recorded = bool(program.header("recorded"))
         code = _alone([str(script), str(out), setting], log, given, logs, recorded=recorded)
     else:
@@ -236,6 +244,8 @@ def check(program: Program, room: Path) -> dict[str, object]:
     before = run(program, program.text, room / "before")
     advice = _printed(program, before)
     facts: dict[str, object] = {"torch": _version()}
+    if before.device:
+        facts["device"] = before.device
     for way, setting, env in ways(advice):
         text = program.text
         if way == "code":

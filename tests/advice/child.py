@@ -15,18 +15,23 @@ records them itself writes its trace into the folder ``OUT``.
 """
 
 import contextlib
+import fcntl
 import json
 import os
 import signal
 import sys
+import tempfile
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 MARK = "advice bench: "
 SECONDS = 0.5
+#: The comment of a program that needs a GPU.
+ON_GPU = "# device: cuda\n"
 LIMIT_S = 240
 
 
@@ -43,26 +48,56 @@ def main(program: str, out: str, setting: str = "") -> None:
 
         exec(setting, names)  # noqa: S102 -- what the report prints, as its reader would paste it
     torch.manual_seed(0)
-    exec(compile(Path(program).read_text(), program, "exec"), names)  # noqa: S102
+    text = Path(program).read_text()
+    clock = _Gpu() if ON_GPU in text else _Cpu()
+    exec(compile(text, program, "exec"), names)  # noqa: S102
     step, steps = names["step"], names.get("STEPS", 12)
-    begin = time.process_time()
-    first = step(0)
+    begin = clock.now()
+    value = _sum(step(0))
     for number in range(1, steps):
         step(number)
-    found = {"run_s": time.process_time() - begin, "value": _sum(first)}
-    with _profiled(Path(out) / "trace.json" if names.get("TRACE") else None):
-        found["step_ms"] = _milliseconds(step, steps)
+    found = {"run_s": clock.now() - begin, "value": value, "device": clock.name}
+    with clock, _profiled(Path(out) / "trace.json" if names.get("TRACE") else None):
+        found["step_ms"] = _milliseconds(step, steps, clock.now)
     found["graphs"] = torch._dynamo.utils.counters["stats"]["unique_graphs"]
     print(f"\n{MARK}{json.dumps(found)}", flush=True)  # noqa: T201 -- to the bench
 
 
-def _milliseconds(step: Any, steps: int) -> float:
-    begin, count = time.process_time(), 0
-    while time.process_time() - begin < SECONDS:
+class _Cpu(contextlib.nullcontext[None]):
+    """CPU time of this process."""
+
+    name = ""
+    now = staticmethod(time.process_time)
+
+
+class _Gpu:
+    """The time on the wall until the GPU is done, measured by one process of the bench at once."""
+
+    def __init__(self) -> None:
+        import torch
+
+        self.torch = torch
+        self.name = torch.cuda.get_device_name()
+        self.lock = (Path(tempfile.gettempdir()) / "tracelens-advice.lock").open("w")
+
+    def now(self) -> float:
+        self.torch.cuda.synchronize()
+        return time.perf_counter()
+
+    def __enter__(self) -> None:
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
+
+    def __exit__(self, *error: object) -> None:
+        fcntl.flock(self.lock, fcntl.LOCK_UN)
+
+
+def _milliseconds(step: Any, steps: int, now: Callable[[], float]) -> float:
+    begin, count = now(), 0
+    while now() - begin < SECONDS:
         for number in range(steps):
             step(number)
         count += steps
-    return (time.process_time() - begin) / count * 1000
+    return (now() - begin) / count * 1000
 
 
 @contextlib.contextmanager

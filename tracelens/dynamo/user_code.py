@@ -24,6 +24,7 @@ __all__ = [
     "calls_module",
     "distance",
     "forwards",
+    "is_generated",
     "is_helper",
     "is_module_call",
     "is_recorder",
@@ -84,6 +85,9 @@ CHECKED_OUT = tuple(
 #: How functions that set something up are called.
 SETTERS = re.compile(r"(?:^|_)(?:install|register|set_?up|init|initialize)(?:_|$)")
 
+#: A file that Inductor generated: ``c`` and a hash, in a directory of two letters of the hash.
+GENERATED = re.compile(r"/([a-z2-7]{2})/c\1[a-z2-7]{40,}\.py$|/torchinductor_[^/]+/")
+
 
 #: How far Python's own library is, and what nobody wrote.
 FAR = 3
@@ -109,9 +113,7 @@ def distance(file: str, function: str = "") -> int:
     """Return how far a frame is from code that somebody would change; 0 is there."""
     path = file.replace("\\", "/")
     packaged = path.partition("-packages/")[2]
-    if path.startswith("<") or is_standard(path):
-        return 3
-    if is_recorder(path):
+    if path.startswith("<") or is_standard(path) or is_recorder(path) or is_generated(path):
         return 3
     of_torch = (packaged or path).startswith("torch/") or path.startswith(TORCH_DIRECTORIES)
     if of_torch or any(name in path for name in CHECKED_OUT):
@@ -121,6 +123,11 @@ def distance(file: str, function: str = "") -> int:
     if function in WRAPPERS and (packaged or not path.startswith(("/", "\\")) or path[1:2] == ":"):
         return 1
     return 0
+
+
+def is_generated(file: str) -> bool:
+    """Return whether Inductor generated a file."""
+    return GENERATED.search(file.replace("\\", "/")) is not None
 
 
 def is_standard(file: str) -> bool:

@@ -21,6 +21,8 @@ __all__ = ["Cause", "cause_of", "freezes_in_vain", "moved", "reason", "severity"
 _BATCHED = {"bmm", "baddbmm"}
 #: Bytes per call of the graph that are worth a warning: more than a core's first cache holds.
 LARGE = 64 << 10
+#: Bytes that a GPU moves in about a microsecond.
+LITTLE_ON_GPU = 1 << 20
 #: Weights of float32 layers that a cache holds. With fewer, layers and convolutions that sum up 3
 #: to 64 products took as long when they were frozen, or frozen and tuned (one CPU with AVX2).
 CACHED = 32 << 10
@@ -42,6 +44,7 @@ class Cause(Enum):
     INT8 = "int8"
     ONEDNN = "onednn"
     GPU = "gpu"
+    SEARCHED = "searched"
 
 
 def cause_of(found: Unfused, winners: Winners, *, acl: bool, training: bool) -> Cause:
@@ -55,9 +58,10 @@ def cause_of(found: Unfused, winners: Winners, *, acl: bool, training: bool) -> 
     """
     frozen = any(c.result.startswith("_frozen") for c in found.seen.record.constants)
     whys = {
-        Cause.GPU: found.kernel.device != "cpu",
         Cause.ACL: acl,
         Cause.TUNED: winners.of(found) is not None,
+        Cause.SEARCHED: found.kernel.device != "cpu" and bool(winners.searched),
+        Cause.GPU: found.kernel.device != "cpu",
         Cause.INT8: found.call.op == "_weight_int8pack_mm",
         Cause.MKL: found.call.op == "_mkl_linear",
         Cause.ONEDNN: found.call.target.startswith("torch.ops.mkldnn."),
@@ -87,7 +91,7 @@ def moved(pairs: list[Unfused]) -> tuple[int, bool]:
 def severity(cause: Cause, pairs: list[Unfused]) -> Severity:
     """Judge by bytes; a consequence of another finding, or of a measurement, is a note."""
     count, _ = moved(pairs)
-    own = cause in {Cause.MKL, Cause.ONEDNN, Cause.GPU}
+    own = cause in {Cause.MKL, Cause.ONEDNN}  # a GPU moves 64 KiB in less than a launch takes
     return Severity.WARNING if own and count >= LARGE else Severity.INFO
 
 
@@ -96,7 +100,12 @@ def reason(cause: Cause, pairs: list[Unfused], call_ms: float = 0.0) -> str | No
     if cause in _HARMLESS:
         return _HARMLESS[cause]
     count, known = moved(pairs)
-    if known and cause is not Cause.GPU and is_little(count, pairs[0].seen.record, call_ms):
+    if cause is Cause.GPU:
+        few = known and count < LITTLE_ON_GPU
+        return (
+            "so few bytes take a GPU a microsecond; each kernel is a launch less" if few else None
+        )
+    if known and is_little(count, pairs[0].seen.record, call_ms):
         return "so few bytes stay in a cache, or are a small part of what the graph moves"
     return None
 
@@ -127,6 +136,8 @@ _HARMLESS = {
     "Inductor generates no template for them",
     Cause.TUNED: "AUTOTUNE measured the library as faster, and no setting makes it count what "
     "follows",
+    Cause.SEARCHED: "AUTOTUNE tables are in the log: templates competed, and the library was taken "
+    "here",
     Cause.RANK: "Inductor packs no weights of 1-d convolutions, and one of them alone made 2-d "
     "was no faster",
     Cause.BATCHED: "a batched product is a plain ATen call on a CPU, frozen or not",
@@ -154,5 +165,7 @@ _WHY = {
     Cause.MKL: "A frozen float32 linear layer calls MKL, which takes nothing along; even the bias "
     "is added by the separate kernel.",
     Cause.ONEDNN: "oneDNN was called without a post-op: Inductor has none for what follows.",
-    Cause.GPU: "The library takes nothing along; a Triton template would.",
+    Cause.SEARCHED: "The library takes nothing along.",
+    Cause.GPU: "The library takes nothing along. A Triton template would; whether its product is "
+    "as fast as the library's, the search measures.",
 }

@@ -171,7 +171,10 @@ class Winners:
     def __init__(self, tables: Iterable[Seen[AutotuneTable]]) -> None:
         self._by_size: dict[tuple[str, int], list[Seen[AutotuneTable]]] = {}
         seen = set()
+        #: Searches of which at least one candidate was measured.
+        self.searched = 0
         for row in tables:
+            self.searched += row.record.best is not None
             table, gemm = row.record, row.record.gemm
             best = table.best
             if gemm is None or best is None or best.is_template or (table.op, gemm) in seen:

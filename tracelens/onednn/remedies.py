@@ -166,7 +166,7 @@ _FAST_MATH = Remedy(
     "setting does not reach a Linear that has a bias; the variable does.",
     when="bfloat16 linear layers on AArch64",
     applies=_is_packed_linear,
-    setting="torch.backends.mkldnn.matmul.fp32_precision = 'bf16'",
+    setting='torch.set_float32_matmul_precision("medium")',
     env="ONEDNN_DEFAULT_FPMATH_MODE=BF16",
     since="2.10.0",
     basis="untestable",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from tracelens.dynamo.user_code import is_generated
 from tracelens.evidence import Seen, Table
 from tracelens.report import EvidenceLine, Finding, Where
 from tracelens.report.stories import Story
@@ -27,6 +28,7 @@ __all__ = [
     "stories",
     "views",
     "where_of",
+    "whole",
 ]
 
 #: Fields of a row, and what a person would say of them.
@@ -197,6 +199,12 @@ def computing(timelines: Table[Timeline], source: str, *, copies: bool = False) 
     return sum(row.compute_ms + (row.exposed_copy_ms if copies else 0.0) for row in rows)
 
 
+def whole(timelines: Table[Timeline], source: str) -> float:
+    """Return how long the windows of the devices of one trace are, added up: milliseconds."""
+    rows = [row.record for row in timelines.within(source) if row.record.phase == "window"]
+    return sum(row.window_ms for row in rows)
+
+
 def devices(timelines: Table[Timeline], source: str) -> int:
     """Return how many devices of one trace compute: what is added up over them takes less time."""
     rows = [row.record for row in timelines.within(source) if row.record.phase == "window"]
@@ -222,7 +230,7 @@ def where_of(frame: str) -> Where | None:
 
 def generated(frame: str) -> bool:
     """Tell whether a frame is of code that torch generated."""
-    return any(word in frame for word in GENERATED)
+    return any(word in frame for word in GENERATED) or is_generated(frame.rpartition("(")[0])
 
 
 def beside(finding: Finding) -> str:

@@ -13,7 +13,9 @@ from tracelens.rules import Rule
 from tracelens.words import few
 
 if TYPE_CHECKING:  # what a log has nothing of is not imported
+    from tracelens.logs.cudagraphs import CudagraphRecording, Partitions
     from tracelens.logs.graph_breaks import GraphBreak
+    from tracelens.logs.output_code import OutputModule
     from tracelens.logs.warnings import TorchWarning
 
 __all__ = ["EmptyCudaGraph"]
@@ -35,7 +37,7 @@ class EmptyCudaGraph(Rule):
           super().capture_end()
 
     ## When it is harmless
-    Nearly always in compiled code. Not where the program captures by itself with
+    Nearly always in compiled code: severity ``none`` where the log shows some. Not where the program captures by itself with
     ``torch.cuda.graph``: there the work went to another stream or device, and replaying the graph
     computes nothing.
 
@@ -58,21 +60,23 @@ class EmptyCudaGraph(Rule):
     unconfirmable = IN_THE_PROGRAM
 
     class Data(FindingData):
-        """How often, and whether the log shows breaks."""
+        """How often, and what the log shows of compiled code."""
 
         recordings: int = 0
         breaks: int = 0
+        #: Something is compiled: the graph may be a piece of it.
+        is_compiled: bool = False
 
     remedies = (
         Remedy(
             "see-breaks",
             "List the graph breaks: one of them leaves a piece without work.",
-            when="the log does not show graph breaks",
-            applies=lambda data: not data.breaks,
+            when="the log shows compiled code, and no graph breaks",
+            applies=lambda data: data.is_compiled and not data.breaks,
             env='TORCH_LOGS="graph_breaks"',
             since="2.1",
             basis="untestable",
-            proof="needs a GPU",
+            proof="it records more",
         ),
         Remedy(
             "own-capture",
@@ -80,31 +84,45 @@ class EmptyCudaGraph(Rule):
             "and device.",
             code="with torch.cuda.graph(graph):\n    out = model(static_input)",
             since="1.10",
-            basis="untestable",
-            proof="needs a GPU",
+            basis="tested",
+            proof="tests/advice/CGR012/own-capture.py",
         ),
     )
 
     def check(
-        self, warnings: Table[TorchWarning], *, breaks: Table[GraphBreak]
+        self,
+        warnings: Table[TorchWarning],
+        *,
+        breaks: Table[GraphBreak],
+        recordings: Table[CudagraphRecording],
+        partitions: Table[Partitions],
+        modules: Table[OutputModule],
     ) -> Iterator[Finding]:
         """Yield one finding: the warning does not say which graph it is about."""
         rows = [row for row in warnings if row.record.topic == "empty-cudagraph"]
         if not rows:
             return
-        data = self.Data(recordings=sum(row.count for row in rows), breaks=breaks.count)
+        seen = any(len(table) for table in (breaks, recordings, partitions, modules))
+        data = self.Data(
+            recordings=sum(row.count for row in rows), breaks=breaks.count, is_compiled=seen
+        )
         yield self.finding(
             "empty",
             title="an empty CUDA graph was recorded",
-            message="Harmless in compiled code: a piece that only makes views, mostly what a graph "
-            "break left over, launches no kernel, and replaying it costs next to nothing.",
-            confidence=self._sure(data.breaks),
+            message="Replaying it computes nothing, if the program captured it: its work went to "
+            "another stream, or was done outside of the capture. The log shows no compiled code, "
+            "of which a piece that only makes views would be harmless.",
+            severity=Severity.INFO,
+            harmless=_PIECE if seen else None,
+            confidence=Confidence.HIGH if data.breaks else Confidence.MEDIUM,
             count=data.recordings,
             evidence=[row.quote() for row in few(rows)],
             advice=self.advise(data),
             data=data,
         )
 
-    @staticmethod
-    def _sure(breaks: int) -> Confidence:
-        return Confidence.HIGH if breaks else Confidence.MEDIUM
+
+_PIECE = (
+    "in compiled code, a piece that only makes views, mostly what a graph break left over, "
+    "launches no kernel, and replaying it costs next to nothing"
+)

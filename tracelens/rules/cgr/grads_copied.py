@@ -64,8 +64,8 @@ class GradsCopied(Rule):
             text="Keep the gradients (optimizer.zero_grad(set_to_none=False)), and mark them "
             "before the step is compiled: torch._dynamo.mark_static_address(parameter.grad).",
             since="2.6",
-            basis="untestable",
-            proof="needs a GPU",
+            basis="tested",
+            proof="tests/advice/CGR010/keep-gradients.py",
         ),
     )
 

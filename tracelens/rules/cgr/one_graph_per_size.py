@@ -59,8 +59,8 @@ class OneGraphPerSize(Rule):
     ``TORCH_LOGS="cudagraphs"`` shows each recording, ``Recording cudagraph tree for symint key``.
 
     ## When it is harmless
-    Where the sizes are a short list that somebody chose: at most 32 of them, all powers of two or
-    multiples of eight. Then the recordings end with the warm-up, and the finding has severity
+    Where the sizes are a short list that somebody chose: at most 32 of them, all powers of two, or
+    one size that is a multiple of eight. Then the recordings end with the warm-up, and the finding has severity
     ``none``. Without the recordings the sizes are not known, and the confidence is medium. From four
     to eight sizes of no such list are a word of low confidence: the run may end with them.
 
@@ -94,24 +94,24 @@ class OneGraphPerSize(Rule):
             id="pad",
             text="Pad the inputs to a few sizes, and run each of them once at the start.",
             code="x = torch.nn.functional.pad(x, (0, -x.shape[-1] % 64))",
-            basis="untestable",
-            proof="needs a GPU",
+            basis="tested",
+            proof="tests/advice/CGR004/pad.py",
         ),
         Remedy(
             id="capture-sizes",
             text="Record only the sizes that come often; the others run without CUDA graphs.",
             setting="torch._inductor.config.triton.cudagraph_capture_sizes = (1, 8, 64)",
             since="2.8",
-            basis="untestable",
-            proof="needs a GPU",
+            basis="tested",
+            proof="tests/advice/CGR004/capture-sizes.py",
         ),
         Remedy(
             id="skip-dynamic",
             text="Or record no graph with symbolic sizes.",
             setting="torch._inductor.config.triton.cudagraph_skip_dynamic_graphs = True",
             since="2.4",
-            basis="untestable",
-            proof="needs a GPU",
+            basis="tested",
+            proof="tests/advice/CGR004/skip-dynamic.py",
         ),
     )
 
@@ -184,9 +184,14 @@ def _written(key: tuple[int, ...]) -> str:
 
 
 def _are_regular(keys: list[tuple[int, ...]]) -> bool:
-    """Whether every number that varies is a power of two or a multiple of eight."""
+    """Whether what varies is powers of two, or one number that is a multiple of eight.
+
+    Sides of images are multiples of eight or sixteen, whoever chose them: networks that halve them
+    several times take no others.
+    """
     columns = list(zip(*keys, strict=False))
-    varying = [column for column in columns if len(set(column)) > 1]
-    return all(
-        n % 8 == 0 or (n > 0 and n & (n - 1) == 0) for column in varying for n in set(column)
-    )
+    varying = {tuple(column) for column in columns if len(set(column)) > 1}
+    numbers = {n for column in varying for n in column}
+    if all(n > 0 and n & (n - 1) == 0 for n in numbers):
+        return True
+    return len(varying) == 1 and all(n % 8 == 0 or n in {1, 2, 4} for n in numbers)

@@ -8,6 +8,7 @@ from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.failures import Failure as Ending
+from tracelens.logs._stack import StackFrame
 from tracelens.logs.compile_errors import Failure
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity, Where
@@ -55,27 +56,39 @@ class OutputOverwritten(Rule):
         """What was overwritten."""
 
         is_gradient: bool
+        #: It was given to a compiled function again, as a cache is from call to call.
+        is_state: bool = False
         ended_program: bool = True
 
     remedies = (
         Remedy(
             id="clone",
             text="Clone what is kept from one call to the next, outside of the compiled function.",
-            when="an output",
-            applies=lambda data: not data.is_gradient,
+            when="an output that is read by the program",
+            applies=lambda data: not data.is_gradient and not data.is_state,
             code="y = model(x).clone()",
-            basis="untestable",
-            proof="needs a GPU",
+            basis="tested",
+            proof="tests/advice/CGR006/clone.py",
         ),
         Remedy(
             id="mark-step",
             text="Where several calls make one step of inference, say where the step begins.",
-            when="an output",
-            applies=lambda data: not data.is_gradient,
+            when="an output that is read by the program",
+            applies=lambda data: not data.is_gradient and not data.is_state,
             code="torch.compiler.cudagraph_mark_step_begin()",
             since="2.1",
+            basis="tested",
+            proof="tests/advice/CGR006/mark-step.py",
+        ),
+        Remedy(
+            id="make-state",
+            text="Make what is kept from call to call, such as a cache, before the first call and "
+            "outside of the compiled function; or clone it there once it is made.",
+            when="an output that is given to compiled code again",
+            applies=lambda data: data.is_state,
             basis="untestable",
-            proof="needs a GPU",
+            proof="needs a GPU; on one, a cache that transformers made before the first call ran, "
+            "and one that compiled code made raised",
         ),
         Remedy(
             id="make-gradients",
@@ -84,8 +97,8 @@ class OutputOverwritten(Rule):
             when="a gradient",
             applies=lambda data: data.is_gradient,
             code="for p in model.parameters(): p.grad = torch.zeros_like(p)",
-            basis="untestable",
-            proof="needs a GPU",
+            basis="tested",
+            proof="tests/advice/CGR006/make-gradients.py",
         ),
         Remedy(
             id="drop-gradients",
@@ -93,8 +106,8 @@ class OutputOverwritten(Rule):
             when="a gradient",
             applies=lambda data: data.is_gradient,
             code="optimizer.zero_grad(set_to_none=True)",
-            basis="untestable",
-            proof="needs a GPU",
+            basis="tested",
+            proof="tests/advice/CGR006/drop-gradients.py",
         ),
     )
 
@@ -127,12 +140,15 @@ class OutputOverwritten(Rule):
         failure = seen.record
         made = user_code.best(failure.user_stack)
         read = user_code.best(failure.stack_frames)
-        gradient = "when a .grad tensor" in failure.message
+        gradient = "when a .grad tensor" in failure.message or _is_accumulated(failure, made)
+        state = not gradient and any(user_code.is_generated(f.file) for f in failure.stack_frames)
         what = "a gradient" if gradient else "an output"
         by = f", which `{made.code}` made," if made and made.code else ""
         at = f" at `{read.code}`" if read and read.code else ""
         place = read or made
-        data = self.Data(is_gradient=gradient)
+        if state:
+            at = " by compiled code, to which it was given"
+        data = self.Data(is_gradient=gradient, is_state=state)
         return self.finding(
             user_code.short(place.file) if place else "",
             place.code if place else "",
@@ -146,6 +162,15 @@ class OutputOverwritten(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _is_accumulated(failure: Failure, made: StackFrame | None) -> bool:
+    """Return whether autograd read it, adding a gradient to the one of the step before.
+
+    Before torch 2.13 the message does not tell; of what a backward pass made, no line is known.
+    """
+    last = failure.stack_frames[-1] if failure.stack_frames else None
+    return made is None and last is not None and last.function == "_engine_run_backward"
 
 
 def _line_of_error(seen: Seen[Failure]) -> int:

@@ -63,22 +63,22 @@ class PendingBackward(Rule):
             id="no-grad",
             text="Run without gradients what needs none.",
             code="with torch.no_grad(): y = model(x)",
-            basis="untestable",
-            proof="needs a GPU",
+            basis="tested",
+            proof="tests/advice/CGR007/no-grad.py",
         ),
         Remedy(
             id="detach",
             text="Detach outputs that are only kept or logged.",
-            basis="untestable",
-            proof="needs a GPU",
+            basis="tested",
+            proof="tests/advice/CGR007/detach.py",
         ),
         Remedy(
             id="mark-step",
             text="Or mark where a step begins.",
             code="torch.compiler.cudagraph_mark_step_begin()",
             since="2.1",
-            basis="untestable",
-            proof="needs a GPU",
+            basis="tested",
+            proof="tests/advice/CGR007/mark-step.py",
         ),
     )
 

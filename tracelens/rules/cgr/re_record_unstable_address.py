@@ -83,8 +83,8 @@ class ReRecordUnstableAddress(Rule):
             "parameter.data.copy_(new), not parameter.data = new.",
             when="an input moved",
             applies=lambda data: data.has_moved,
-            basis="untestable",
-            proof="needs a GPU",
+            basis="tested",
+            proof="tests/advice/CGR005/write-into.py",
         ),
         Remedy(
             id="keep-gradients",
@@ -92,8 +92,8 @@ class ReRecordUnstableAddress(Rule):
             when="an input moved",
             applies=lambda data: data.has_moved,
             code="optimizer.zero_grad(set_to_none=False)",
-            basis="untestable",
-            proof="needs a GPU",
+            basis="tested",
+            proof="tests/advice/CGR005/keep-gradients.py",
         ),
         Remedy(
             id="mark-step",

@@ -89,8 +89,8 @@ class SkipCpuTensor(Rule):
             text="Move the tensor to the GPU before the call.",
             when="an input of the graph",
             applies=lambda data: data.is_input,
-            basis="untestable",
-            proof="needs a GPU",
+            basis="tested",
+            proof="tests/advice/CGR001/move-input.py",
         ),
         Remedy(
             id="make-on-gpu",
@@ -98,8 +98,8 @@ class SkipCpuTensor(Rule):
             ".numpy() out of the compiled function.",
             when="made within the function",
             applies=lambda data: not data.is_input,
-            basis="untestable",
-            proof="needs a GPU",
+            basis="tested",
+            proof="tests/advice/CGR001/make-on-gpu.py",
         ),
         Remedy(
             id="partition",
@@ -109,8 +109,8 @@ class SkipCpuTensor(Rule):
             applies=lambda data: not data.is_cut,
             setting="torch._inductor.config.graph_partition = True",
             since="2.7",
-            basis="untestable",
-            proof="needs a GPU",
+            basis="tested",
+            proof="tests/advice/CGR003/partition.py",
         ),
     )
 

@@ -81,16 +81,16 @@ class SkipIncompatibleOp(Rule):
             applies=lambda data: not data.is_cut and "torch.cond" not in data.operation,
             setting="torch._inductor.config.graph_partition = True",
             since="2.7",
-            basis="untestable",
-            proof="needs a GPU",
+            basis="tested",
+            proof="tests/advice/CGR003/partition.py",
             knob=experiment.knob,
         ),
         Remedy(
             id="fixed-size",
             text="Use an operation whose result has a fixed size, such as torch.where(mask, x, "
             "0) instead of x[mask], or move this one out of the compiled function.",
-            basis="untestable",
-            proof="needs a GPU",
+            basis="tested",
+            proof="tests/advice/CGR003/fixed-size.py",
         ),
     )
 

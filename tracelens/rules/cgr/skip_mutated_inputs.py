@@ -76,23 +76,23 @@ class SkipMutatedInputs(Rule):
         Remedy(
             id="return-it",
             text="Return the new value, and let the caller keep it.",
-            basis="untestable",
-            proof="needs a GPU",
+            basis="tested",
+            proof="tests/advice/CGR002/return-it.py",
         ),
         Remedy(
             id="buffer",
             text="Keep a tensor that must stay in place in a buffer of the module "
             "(self.register_buffer).",
-            basis="untestable",
-            proof="needs a GPU",
+            basis="tested",
+            proof="tests/advice/CGR002/buffer.py",
         ),
         Remedy(
             id="static-address",
             text="Or promise that its address stays the same, before the first call: "
             "torch._dynamo.mark_static_address(tensor).",
             since="2.1",
-            basis="untestable",
-            proof="needs a GPU",
+            basis="tested",
+            proof="tests/advice/CGR002/static-address.py",
         ),
     )
 

@@ -74,19 +74,9 @@ class Tf32Advice(Rule):
             text="Allow TF32 before the model is compiled; check that results are good enough.",
             setting='torch.set_float32_matmul_precision("high")',
             since="1.12",
-            basis="untestable",
-            proof="needs a GPU with TF32",
+            basis="tested",
+            proof="tests/advice/ENV002/high.py",
             knob=experiment.knob,
-        ),
-        Remedy(
-            id="fp32-precision",
-            text="Or allow it for products alone.",
-            when="torch 2.9 or later, or unknown",
-            applies=lambda data: data.torch is None or data.torch >= (2, 9),
-            setting='torch.backends.cuda.matmul.fp32_precision = "tf32"',
-            since="2.9",
-            basis="untestable",
-            proof="needs a GPU with TF32",
         ),
     )
 

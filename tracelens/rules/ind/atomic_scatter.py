@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,8 @@ MANY = 1 << 14
 MAX_QUOTED = 3
 #: How generated code asks for a mean, of ``scatter_reduce`` and ``index_reduce``.
 _MEAN = "'mean'"
+#: A call, in C++ or Triton: Triton kernels say ``'atomic_add_found': False`` of themselves, too.
+_ADDS = re.compile(r"\batomic_add(?:_vec)?[<(]")
 _LITTLE = "what they move is a small part of what the graph moves"
 
 
@@ -121,11 +124,13 @@ class AtomicScatter(Rule):
         ),
         Remedy(
             id="segments",
-            text="Where the index is known in advance, sort it once and reduce by segments "
-            "(torch.segment_reduce).",
+            text="Where rows can be put into the order of the index once, before the loop, reduce "
+            "them by segments (torch.segment_reduce). To reorder them in each call takes longer "
+            "than the atomics.",
             when="not on a CPU",
             applies=lambda data: data.device not in {"cpu", ""},
-            proof="needs a GPU: on a CPU it is slower",
+            proof="needs a GPU, and rows that are in order: reordered in each call, 0.27 ms became "
+            "0.52 on an H200",
             basis="untestable",
             edits=True,
         ),
@@ -188,7 +193,7 @@ def _atomics(row: Seen[OutputModule]) -> Iterator[_Scatter]:
     flow = row.record.flow
     for step, call in row.record.kernel_calls():
         kernel = row.record.kernels.get(call.kernel)
-        if kernel is None or "atomic_add" not in kernel.source:
+        if kernel is None or not _ADDS.search(kernel.source):
             continue
         counts = [content.count or 0 for content in flow.operands(step)]
         # The gradient of an embedding has no scatter in its name.

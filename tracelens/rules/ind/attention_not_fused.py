@@ -92,6 +92,7 @@ class AttentionNotFused(Rule):
     queries, as relative positions are, and trained on a CPU is a note.
     Scores that are capped with tanh have no fused CPU kernel: flex_attention was measured at 1.1 to
     1.6 times the time there (torch 2.13), and raises in training: a note.
+    On a GPU, scores in float32 with up to 512 keys are a note: flash attention takes 16 bits alone.
     Talking heads, whose weights a convolution or a product mixes before the second product, are not
     told: no fused kernel computes that. Nor are scores or weights to which something else is done
     than to scale and mask them: the k best of a row, gates, a second softmax, a sink.
@@ -300,8 +301,8 @@ class AttentionNotFused(Rule):
             applies=lambda data: data.needs_tf32,
             setting='torch.set_float32_matmul_precision("high")',
             since="2.11",
-            basis="untestable",
-            proof="needs a GPU",
+            basis="tested",
+            proof="tests/advice/IND017/tf32.py",
         ),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import ClassVar, TypeVar
 
@@ -62,7 +63,7 @@ class BadTilingHint(Rule):
 
     ## When it is harmless
     Often: the hint is about structure, and many such kernels run at full bandwidth all the same, or
-    are small. It is a note.
+    are small. It is a note, folded where the sizes are symbols.
 
     ## What to do
     Try the setting that the hint names, and measure; or change the layout of the tensor that is
@@ -150,6 +151,7 @@ class BadTilingHint(Rule):
             kind.__name__,
             title=f"{plural(count, 'kernel')}: {title}",
             message=message,
+            harmless=_UNKNOWN if all(_is_symbolic(row.record) for row in group) else None,
             confidence=Confidence.MEDIUM,
             count=count,
             evidence=[_quote(row) for row in group][:MAX_QUOTED],
@@ -158,12 +160,18 @@ class BadTilingHint(Rule):
         )
 
 
+def _is_symbolic(hint: Record) -> bool:
+    """Return whether sizes are symbols, of which Inductor does not know whether they matter."""
+    return isinstance(hint, BadTiling) and re.search(r"\bs\d+\b", hint.tilings) is not None
+
+
 def _quote(row: Seen[R]) -> EvidenceLine:
     """Return the first line that is not empty: torch begins some hints with a new line."""
     lines = row.text.split("\n")
     return row.quote(at=next((number for number, line in enumerate(lines) if line.strip()), 0))
 
 
+_UNKNOWN = "their sizes are symbols: Inductor warns whenever it cannot compare the tilings"
 _TOLD: dict[type[Record], tuple[str, str]] = {
     BadTiling: (
         "no tiling suits all tensors",

@@ -13,7 +13,7 @@ from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.graphs import heaviest
 from tracelens.inductor.origins import Lines
-from tracelens.logs._statements import Allocation
+from tracelens.logs._statements import Alias, Allocation, ExternCall
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
@@ -29,6 +29,8 @@ __all__ = ["DeviceCopyInGraph"]
 #: Bytes per copy below which only waiting for it costs.
 SMALL = 4 << 10
 MAX_QUOTED = 3
+#: Operators whose result may be on another device than what they are given.
+_ACROSS = {"_to_copy", "device_put", "to"}
 
 
 class _Copy(msgspec.Struct, frozen=True):
@@ -92,8 +94,8 @@ class DeviceCopyInGraph(Rule):
             text="Create the tensor on the device: torch.ones(n, n, device=x.device).",
             when="copies to a device, or unknown which",
             applies=lambda data: data.target != "cpu",
-            basis="untestable",
-            proof="needs a GPU",
+            basis="tested",
+            proof="tests/advice/IND012/on-the-device.py",
             edits=True,
         ),
         Remedy(
@@ -102,8 +104,8 @@ class DeviceCopyInGraph(Rule):
             "model.",
             when="copies to a device, or unknown which",
             applies=lambda data: data.target != "cpu",
-            basis="untestable",
-            proof="needs a GPU",
+            basis="tested",
+            proof="tests/advice/IND012/buffer.py",
             edits=True,
         ),
         Remedy(
@@ -111,8 +113,8 @@ class DeviceCopyInGraph(Rule):
             text="Keep the result on the device, and move it once, after the compiled function.",
             when="copies to the CPU",
             applies=lambda data: data.target == "cpu",
-            basis="untestable",
-            proof="needs a GPU",
+            basis="tested",
+            proof="tests/advice/IND012/stay.py",
             edits=True,
         ),
     )
@@ -172,12 +174,25 @@ class DeviceCopyInGraph(Rule):
         )
 
 
-def _copies(row: Seen[OutputModule]) -> Iterator[_Copy]:
-    devices: dict[str, str] = {}
-    for step in row.record.steps:
+def _devices(module: OutputModule) -> dict[str, str]:
+    """Return on which device each buffer is, as far as an allocation tells."""
+    found: dict[str, str] = {}
+    for step in module.steps:
         code = step.code
         if isinstance(code, Allocation) and code.where:
-            devices[code.result] = code.where
+            found[code.result] = code.where
+        elif isinstance(code, Alias) and code.name in found:
+            found[code.result] = found[code.name]
+        elif isinstance(code, ExternCall) and code.result:
+            # An operator computes where its tensors are.
+            where = {found[name] for name in code.names if name in found}
+            if len(where) == 1 and code.op not in _ACROSS:
+                found[code.result] = where.pop()
+    return found
+
+
+def _copies(row: Seen[OutputModule]) -> Iterator[_Copy]:
+    devices = _devices(row.record)
     flow = row.record.flow
     for step, call in row.record.extern_calls():
         if call.op != "copy_":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,10 +12,14 @@ from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.graphs import heaviest
 from tracelens.inductor.members import Members, members
+from tracelens.logs._statements import Function
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
+
+if TYPE_CHECKING:
+    from tracelens.logs.cudagraphs import CudagraphRecording
 
 __all__ = ["KernelFragmentation"]
 
@@ -22,6 +27,7 @@ __all__ = ["KernelFragmentation"]
 MANY = 30
 SMALL = 100_000
 MAX_QUOTED = 3
+_RECORDED = "the graph is recorded as a CUDA graph, which launches all of its kernels at once"
 
 
 #: How modules of one kind are called at once.
@@ -64,7 +70,8 @@ class KernelFragmentation(Rule):
     that are computed one by one: a warning on a CPU, where batched products took a fifth.
 
     ## When it is harmless
-    For a model that is small itself, such as one in a test: with larger inputs the same calls have
+    Where the graph is recorded as a CUDA graph, which launches all of its kernels at once. For a
+    model that is small itself, such as one in a test: with larger inputs the same calls have
     more to do. It is a note. Calls whose sizes are symbolic do not count.
 
     ## What to do
@@ -118,8 +125,7 @@ class KernelFragmentation(Rule):
             when="GPU",
             applies=lambda data: data.is_gpu,
             code='model = torch.compile(model, mode="reduce-overhead")',
-            basis="untestable",
-            proof="needs a GPU",
+            proof="https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",
         ),
         Remedy(
             id="combo-kernels",
@@ -128,8 +134,8 @@ class KernelFragmentation(Rule):
             applies=lambda data: data.is_gpu,
             setting="torch._inductor.config.combo_kernels = True",
             since="2.6",
-            basis="untestable",
-            proof="needs a GPU",
+            basis="tested",
+            proof="tests/advice/IND019/combo-kernels.py",
             knob=experiment.knob,
         ),
         Remedy(
@@ -143,13 +149,15 @@ class KernelFragmentation(Rule):
         ),
     )
 
-    def check(self, modules: Table[OutputModule]) -> Iterator[Finding]:
+    def check(
+        self, modules: Table[OutputModule], *, recordings: Table[CudagraphRecording]
+    ) -> Iterator[Finding]:
         """Yield one finding about members of an ensemble, or the graph with most small kernels."""
         ensembles = [found for row in modules if (found := members(row))]
         if ensembles:
             yield self._ensemble(max(ensembles, key=lambda one: len(one.steps)))
         else:
-            yield from self._small_kernels(modules)
+            yield from self._small_kernels(modules, replayed=len(recordings) > 0)
 
     def _ensemble(self, found: Members) -> Finding:
         count = len(found.steps)
@@ -170,7 +178,7 @@ class KernelFragmentation(Rule):
             data=data,
         )
 
-    def _small_kernels(self, modules: Table[OutputModule]) -> Iterator[Finding]:
+    def _small_kernels(self, modules: Table[OutputModule], *, replayed: bool) -> Iterator[Finding]:
         small = [call for row in modules for call in _small(row)]
         if not small:
             return
@@ -181,6 +189,12 @@ class KernelFragmentation(Rule):
         total = sum(1 for _ in row.record.kernel_calls())
         most = max(call.elements for call in found)
         gpu = row.record.device not in {"cpu", ""}
+        # Inductor cuts a graph into partitions only where they are recorded (2.9 and later).
+        cut = any(
+            isinstance(step.code, Function) and step.code.function.startswith("partition_")
+            for step in row.record.steps
+        )
+        recorded = gpu and (cut or replayed)
         data = self.Data(small=len(found), kernels=total, elements=most, is_gpu=gpu)
         yield self.finding(
             "calls",
@@ -189,11 +203,12 @@ class KernelFragmentation(Rule):
                 f"{len(found)} of {total} kernel calls go over {most:,} elements or less, so "
                 "launching them is most of what they cost."
             ),
+            harmless=_RECORDED if recorded else None,
             evidence=[
                 quote(call.seen, call.step, f"{call.elements:,} elements")
                 for call in found[:MAX_QUOTED]
             ],
-            advice=self.advise(data),
+            advice=[] if recorded else self.advise(data),
             data=data,
         )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.run_facts import facts_of
 from tracelens.dynamo.settings import SKIPPED_GUARDS, Setting
 from tracelens.evidence import Seen, Table
 from tracelens.remedies import Remedy
@@ -13,6 +14,7 @@ from tracelens.report import Finding, FindingData, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs.compile_errors import Failure
 
 __all__ = ["UnsafeKnobsInUse"]
@@ -26,6 +28,8 @@ class _Knob(NamedTuple):
     risk: str
     #: Whether it is dangerous when it is off.
     inverted: bool = False
+    #: The first torch in which it is not the default: up to there it says nothing.
+    since: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
@@ -80,6 +84,7 @@ _KNOBS = (
         "",
         f"{_DYNAMO}.skip_guards_on_constant_func_defaults",
         "a function whose default arguments were changed goes on with the graph of the old ones",
+        since=(2, 12),
     ),
     _Knob(
         "",
@@ -149,9 +154,14 @@ class UnsafeKnobsInUse(Rule):
         ),
     )
 
-    def check(self, settings: Table[Setting], *, failures: Table[Failure]) -> Iterator[Finding]:
+    def check(
+        self, settings: Table[Setting], *, failures: Table[Failure], run: Table[RunFacts]
+    ) -> Iterator[Finding]:
         """Yield one finding per setting."""
+        torch = facts_of(run).torch
         for knob in _KNOBS:
+            if knob.since and (torch is None or torch < knob.since):
+                continue
             rows = [row for row in settings if knob.has(row)]
             if rows:
                 safe = "{}" if "cacheable_functions" in knob.setting else str(knob.inverted)

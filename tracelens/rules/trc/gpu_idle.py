@@ -135,7 +135,8 @@ class GpuIdle(Rule):
         ),
         Remedy(
             id="graph",
-            text="Launch the step as one CUDA graph.",
+            text="Launch the step as one CUDA graph, if sizes stay the same from step to step: "
+            "each new one is recorded anew.",
             code='torch.compile(model, mode="reduce-overhead")',
             when="the host is late, and nothing else explains most of the idle time",
             applies=lambda data: (

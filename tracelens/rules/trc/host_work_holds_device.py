@@ -129,7 +129,8 @@ class HostWorkHoldsDevice(Rule):
             for place, (ms, gaps) in longest[:MOST]:
                 if _holds_all(took.get(place[0], 0.0), view, ms, gaps):
                     continue
-                long = bool(place[0]) or ms >= MIN_OPERATOR_MS * gaps
+                own = bool(place[0]) and not place[0].endswith("): forward")  # which launches
+                long = own or ms >= MIN_OPERATOR_MS * gaps
                 if long and ms >= max(MIN_MS, MIN_SHARE * view.window_ms):
                     times = ms, int(gaps), MANY_RESULTS <= gaps <= read
                     yield self._finding(view, place, inside[place], times)

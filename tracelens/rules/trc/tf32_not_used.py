@@ -13,7 +13,7 @@ from tracelens.rules import Rule
 from tracelens.traces.measured import TraceHeader
 from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.rows import Timeline
-from tracelens.traces.views import COMPUTING, computing, devices
+from tracelens.traces.views import COMPUTING, computing, devices, whole
 from tracelens.words import length, percent
 
 __all__ = ["Tf32NotUsed"]
@@ -21,6 +21,8 @@ __all__ = ["Tf32NotUsed"]
 #: Compute capability of the first devices with TF32: Ampere.
 AMPERE = 8
 MIN_SHARE = 0.05
+#: Share of the time of a GPU that has enough to do, from which on nothing else is worth more.
+MAIN = 0.5
 MAX_QUOTED = 4
 #: What products on tensor cores have in their names.
 TENSOR_CORES = ("tf32", "s1688", "tensorop", "xmma")
@@ -52,7 +54,8 @@ class Tf32NotUsed(Rule):
         {"ph": "X", "cat": "kernel", "name": "ampere_sgemm_128x64_tn", "ts": 100.0, "dur": 310.0, "pid": 0, "tid": 7}
 
     ## When it is harmless
-    Where the program needs all 24 bits. On older GPUs, which have no TF32, the rule keeps quiet, as it
+    Where the program needs all 24 bits. It is a warning where the GPU is busy for more than half of
+    the time, and with such products for more than half of that. On older GPUs, which have no TF32, the rule keeps quiet, as it
     does below 5 % of the time in which the GPU computes.
 
     ## What to do
@@ -85,7 +88,8 @@ class Tf32NotUsed(Rule):
             "enough.",
             setting='torch.set_float32_matmul_precision("high")',
             since="1.12",
-            proof="https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-devices",
+            basis="tested",
+            proof="tests/advice/TRC019/tf32.py",
         ),
     )
 
@@ -110,7 +114,8 @@ class Tf32NotUsed(Rule):
             if _has_tf32(header.record) and busy and ms >= MIN_SHARE * busy:
                 rows.sort(key=lambda row: -row.ms)
                 each = devices(timelines, source)
-                yield self._finding(header.record, rows, ms, busy, each=each)
+                fed = busy >= MAIN * whole(timelines, source)
+                yield self._finding(header.record, rows, ms, busy, each=each, fed=fed)
 
     def _printed(self, row: Seen[PrintedProfile]) -> Iterator[Finding]:
         """Yield it of a printed table, whose kernels name the GPU that they are made for."""
@@ -143,8 +148,10 @@ class Tf32NotUsed(Rule):
         busy: float,
         *,
         each: int,
+        fed: bool,
     ) -> Finding:
         data = Plain(device=header.devices[0], ms=ms, of_ms=busy)
+        most = ms >= MAIN * busy and fed
         return self.finding(
             "sgemm",
             title=f"float32 products without TF32 take {percent(ms / busy)} of {COMPUTING}",
@@ -152,6 +159,7 @@ class Tf32NotUsed(Rule):
                 f"{sum(row.count for row in rows)} float32 products take {length(ms)} on the plain "
                 f"cores of {header.devices[0]}, whose tensor cores could compute them in TF32."
             ),
+            severity=Severity.WARNING if most else Severity.INFO,
             confidence=Confidence.HIGH,
             count=sum(row.count for row in rows),
             evidence=[

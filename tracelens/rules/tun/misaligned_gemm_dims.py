@@ -96,8 +96,8 @@ class MisalignedGemmDims(Rule):
                 f"Pad {data.size} to {data.padded} once in the model, where it is a vocabulary or "
                 "a width; pad the batch, where it is a length."
             ),
-            basis="untestable",
-            proof="needs a GPU",
+            basis="tested",
+            proof="tests/advice/TUN011/pad.py",
         ),
     )
 

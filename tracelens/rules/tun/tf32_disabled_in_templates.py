@@ -88,19 +88,9 @@ class Tf32DisabledInTemplates(Rule):
             text="Allow TF32 for float32 products, and compare the results.",
             setting='torch.set_float32_matmul_precision("high")',
             since="1.12",
-            basis="untestable",
-            proof="needs a GPU with TF32",
+            basis="tested",
+            proof="tests/advice/TUN010/high.py",
             knob=experiment.knob,
-        ),
-        Remedy(
-            id="fp32-precision",
-            text="The same, with the settings of newer versions.",
-            when="torch 2.9 or later, or unknown",
-            applies=lambda data: data.torch is None or data.torch >= (2, 9),
-            setting='torch.backends.cuda.matmul.fp32_precision = "tf32"',
-            since="2.9",
-            basis="untestable",
-            proof="needs a GPU with TF32",
         ),
     )
 
