@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.programs import trc_gpu
 from tracelens import analyze
 from tracelens.dynamo.user_code import is_generated
 from tracelens.report import Finding, Severity
@@ -142,3 +143,23 @@ def test_products_without_tf32_come_first_where_the_gpu_is_busy() -> None:
 def test_a_loop_over_a_cell_is_given_to_its_module() -> None:
     cells = found(fixture("TRC002", "fires-h200-cells.json.gz"), "TRC002")
     assert ids(cells) == {"recurrent"}
+
+
+@pytest.mark.parametrize(("every", "named"), [(1, False), (12, True)])
+def test_gaps_between_launches_are_no_work_of_a_line(
+    every: int, named: bool, tmp_path: Path
+) -> None:
+    """The host takes 0.5 ms, before each launch or before each twelfth."""
+    trace = trc_gpu.Trace()
+    for number in range(3):
+        start = trace.now
+        for launch in range(60):
+            if launch % every == 0:
+                trace.frame("/home/ana/proj/train.py(7): update", 500.0)
+            trace.op("aten::mm", 20.0)
+            trace.join("cudaLaunchKernel", 5.0, trc_gpu.TF32, 10.0)
+        trace.step(number + 3, start)
+    path = tmp_path / "trace.json"
+    trace.save(path)
+    assert bool(found(path, "TRC024")) is named
+    assert found(path, "TRC001")

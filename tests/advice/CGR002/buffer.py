@@ -19,6 +19,8 @@ cache = torch.zeros(32, 64, device="cuda")
 def step(number):
     with torch.no_grad():
         return model(x, cache)
+
+
 # after:
 # class Attend(torch.nn.Module):
 #     def __init__(self):

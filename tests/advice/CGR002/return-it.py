@@ -15,6 +15,8 @@ def attend(x, cache):
 
 def step(number):
     return attend(x, cache)
+
+
 # after:
 # @torch.compile(mode="reduce-overhead")
 # def attend(x, cache):

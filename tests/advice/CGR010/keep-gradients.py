@@ -3,7 +3,9 @@
 # logs: cudagraphs,perf_hints
 
 model = torch.nn.Sequential(*[torch.nn.Linear(64, 64) for _ in range(8)]).cuda()
-optimizer = torch.optim.AdamW(model.parameters(), lr=torch.tensor(1e-3, device="cuda"), capturable=True)
+optimizer = torch.optim.AdamW(
+    model.parameters(), lr=torch.tensor(1e-3, device="cuda"), capturable=True
+)
 update = torch.compile(optimizer.step, mode="reduce-overhead")
 x = torch.randn(32, 64, device="cuda")
 

@@ -14,6 +14,8 @@ def scores(x):
 
 def step(number):
     return scores(x)
+
+
 # after:
 # @torch.compile
 # def scores(x):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DeviceCopyInGraph"]
 
-#: Bytes per copy below which only waiting for it costs.
+#: Bytes per call of the graph below which only waiting for them costs.
 SMALL = 4 << 10
 MAX_QUOTED = 3
 #: Operators whose result may be on another device than what they are given.
@@ -61,7 +61,7 @@ class DeviceCopyInGraph(Rule):
         [0/0] [__output_code]     arg0_1 = rand_strided((512, 512), (512, 1), device='cpu', dtype=torch.float32)
 
     ## When it is harmless
-    One small tensor at the beginning of a long graph: a single copy below 4 KiB is a note.
+    Small tensors at the beginning of a long graph: copies of less than 4 KiB in all are a note.
 
     ## What to do
     Create the tensor on the device; register constants as buffers, which move with the model.
@@ -154,7 +154,7 @@ class DeviceCopyInGraph(Rule):
             first.seen, first.step.comment, ("to", "cuda", "cpu", "copy_", "_to_copy")
         )
         total = sum(copy.bytes or 0 for copy in found)
-        small = len(found) == 1 and first.bytes is not None and first.bytes < SMALL
+        small = all(copy.bytes is not None for copy in found) and total < SMALL
         amount = f"{size(total)} go" if total else "They go"
         waits = " The CPU waits for each copy." if first.target == "cpu" else ""
         data = self.Data(source=first.source, target=first.target, copies=len(found), bytes=total)
