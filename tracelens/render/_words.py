@@ -18,6 +18,7 @@ from tracelens.report import (
     Run,
     Severity,
 )
+from tracelens.report.followed import is_doubtful
 from tracelens.words import exact_percent as percent
 from tracelens.words import joined, number, plural
 from tracelens.words import length as milliseconds
@@ -104,7 +105,20 @@ def advice(value: Advice) -> str:
     """Return what to do, in one line, and in which versions it holds."""
     words = " ".join(value.text.split())
     held = _versions(value)
-    return f"{words.removesuffix('.')} ({held})." if held else words
+    words = f"{words.removesuffix('.')} ({held})." if held else words
+    if not is_doubtful(value):
+        return words
+    return f"{words} Followed in {value.tried} other programs, it helped in {value.worked}."
+
+
+def promise(value: Advice) -> str:
+    """Return ``fix``, or ``try`` for what did not help in most of the programs that followed it."""
+    return "try" if is_doubtful(value) else "fix"
+
+
+def promised(value: Advice) -> str:
+    """Return ``Fix: `` or ``Try: ``, and what to do."""
+    return f"{promise(value).capitalize()}: {advice(value)}"
 
 
 def _versions(value: Advice) -> str:

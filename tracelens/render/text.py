@@ -232,7 +232,8 @@ class _Page:
                 yield f"  {' ' * gutter} {bar} {self.paint('bold', f'{mark} {note}')}"
 
     def advice(self, advice: Advice) -> Iterator[str]:
-        yield from self.wrapped("  fix: ", _words.advice(advice), 7, "fix")
+        said = _words.promise(advice)
+        yield from self.wrapped(f"  {said}: ", _words.advice(advice), 7, "fix")
         forms = (
             ("", advice.setting),
             ("or in the environment:", advice.env),

@@ -192,6 +192,10 @@ class Advice(Model):
     knob: Knob | None = Field(
         default=None, description="the same as a change from outside, which live mode can try"
     )
+    worked: int = Field(
+        default=0, description="programs of others in which it helped, followed literally"
+    )
+    tried: int = Field(default=0, description="programs in which it was followed")
 
     @property
     def is_pasted(self) -> bool:

@@ -30,6 +30,7 @@ from tracelens.report import (
     Where,
     fingerprint,
 )
+from tracelens.report.followed import recorded
 from tracelens.report.stories import Story
 
 __all__ = ["HEADINGS", "Rule"]
@@ -82,7 +83,7 @@ class Rule:
 
     def advise(self, data: FindingData) -> tuple[Advice, ...]:
         """Return the advice that applies to a finding with this data, the best first."""
-        return applicable(self.remedies, data)
+        return recorded(self.code, applicable(self.remedies, data))
 
     def experiments(self, finding: Finding) -> tuple[Experiment, ...]:
         """Return the experiments that test this finding, the best first; they need not all work.

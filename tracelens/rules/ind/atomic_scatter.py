@@ -193,7 +193,9 @@ def _atomics(row: Seen[OutputModule]) -> Iterator[_Scatter]:
     flow = row.record.flow
     for step, call in row.record.kernel_calls():
         kernel = row.record.kernels.get(call.kernel)
-        if kernel is None or not _ADDS.search(kernel.source):
+        if kernel is None or "atomic_add" not in kernel.source:
+            continue
+        if not _ADDS.search(kernel.source):
             continue
         counts = [content.count or 0 for content in flow.operands(step)]
         # The gradient of an embedding has no scatter in its name.
