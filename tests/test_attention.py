@@ -297,14 +297,31 @@ def test_few_scores_are_a_note_or_nothing(
 
 
 def test_few_scores_are_judged_so_on_a_cpu_alone_and_where_all_sizes_are_known() -> None:
-    """A GPU starts two kernels less, however few they are."""
+    """A GPU starts two kernels less, however few they are; in float32 that is a note."""
     lines = (FIRST, "cpp_fused__softmax_mul_0(buf0, buf1)", LAST, "return (buf2, )")
     (one,) = unfused_attention(module(*lines, keys=48))
     assert reason(Cause.WRITTEN_OUT, [one], fused=False)
     (symbolic,) = unfused_attention(module(*lines, keys="s0"))
     for group in ([one, symbolic], [_on_gpu(one)]):
-        assert severity(Cause.WRITTEN_OUT, group) is Severity.WARNING
         assert reason(Cause.WRITTEN_OUT, group, fused=False) is None
+    assert severity(Cause.WRITTEN_OUT, [one, symbolic]) is Severity.WARNING
+
+
+@pytest.mark.parametrize(
+    ("keys", "dtype", "expected"),
+    [
+        (512, "float32", Severity.INFO),
+        (513, "float32", Severity.WARNING),
+        (512, "bfloat16", Severity.WARNING),
+    ],
+)
+def test_in_float32_a_gpu_gains_little_by_a_fused_kernel(
+    keys: int, dtype: str, expected: Severity
+) -> None:
+    lines = (FIRST, "cpp_fused__softmax_mul_0(buf0, buf1)", LAST, "return (buf2, )")
+    (one,) = unfused_attention(module(*lines, keys=keys))
+    one.scores.dtype = dtype
+    assert severity(Cause.WRITTEN_OUT, [_on_gpu(one)]) is expected
 
 
 def _on_gpu(one: Unfused) -> Unfused:

@@ -195,17 +195,24 @@ def test_the_cause_decides(
     assert [line.text.strip() for line in finding.evidence][1] == "cpp_fused_relu_0(buf0)"
 
 
-def test_on_a_gpu_a_small_result_counts_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("rows", "severity"), [(8191, Severity.NONE), (8192, Severity.INFO), (1 << 20, Severity.INFO)]
+)
+def test_on_a_gpu_an_epilogue_is_a_note_from_a_mebibyte_on(
+    tmp_path: Path, rows: int, severity: Severity
+) -> None:
+    """Written and read back, 64 bytes a row; whether a template is as fast is not known."""
     path = log(
         tmp_path,
-        "buf0 = empty_strided_cuda((8, 16), (16, 1), torch.float32)",
+        f"buf0 = empty_strided_cuda(({rows}, 16), (16, 1), torch.float32)",
         MM,
         "stream0 = get_raw_stream(0)",
-        "triton_poi_fused_relu_5.run(buf0, 128, stream=stream0)",
+        f"triton_poi_fused_relu_5.run(buf0, {16 * rows}, stream=stream0)",
     )
     (finding,) = ask(path, "IND002")
-    assert finding.severity is Severity.INFO
+    assert finding.severity is severity
     assert "Triton template" in finding.message
+    assert [one.id for one in finding.advice] == (["triton"] if severity is Severity.INFO else [])
 
 
 def test_the_source_says_what_a_template_holds(tmp_path: Path) -> None:

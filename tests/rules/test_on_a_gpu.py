@@ -149,13 +149,14 @@ def test_a_loop_over_a_cell_is_given_to_its_module() -> None:
 def test_gaps_between_launches_are_no_work_of_a_line(
     every: int, named: bool, tmp_path: Path
 ) -> None:
-    """The host takes 0.5 ms, before each launch or before each twelfth."""
+    """A line calls torch, which takes 0.5 ms, before each launch or before each twelfth."""
     trace = trc_gpu.Trace()
     for number in range(3):
         start = trace.now
         for launch in range(60):
             if launch % every == 0:
-                trace.frame("/home/ana/proj/train.py(7): update", 500.0)
+                trace.add("python_function", "/home/ana/proj/train.py(7): update", trace.now, 510.0)
+                trace.frame("torch/optim/optimizer.py(9): zero_grad", 500.0)
             trace.op("aten::mm", 20.0)
             trace.join("cudaLaunchKernel", 5.0, trc_gpu.TF32, 10.0)
         trace.step(number + 3, start)
@@ -163,3 +164,28 @@ def test_gaps_between_launches_are_no_work_of_a_line(
     trace.save(path)
     assert bool(found(path, "TRC024")) is named
     assert found(path, "TRC001")
+
+
+@pytest.mark.parametrize(
+    ("failed", "advised"),
+    [
+        ("tensor 'x' size mismatch at index 1. expected 33, actual 61", {"batch"}),
+        ("self.training == True", {"graph", "batch"}),
+    ],
+)
+def test_a_cuda_graph_is_not_advised_where_sizes_change(
+    failed: str, advised: set[str], tmp_path: Path
+) -> None:
+    trace = tmp_path / "trace.json.gz"
+    trace.write_bytes(fixture("TRC001", "fires-h200-lengths.json.gz").read_bytes())
+    assert ids(found(trace, "TRC001")) == {"graph", "batch"}
+    head = "V1127 11:54:24.677000 501 torch/_dynamo/guards.py:4760] [0/1] [__recompiles] "
+    log = tmp_path / "run.log"
+    log.write_text(
+        f"{head}Recompiling function forward in /home/ana/proj/net.py:14\n"
+        f"{head}    triggered by the following guard failure(s):\n"
+        f"{head}    - 0/0: {failed}\n"
+    )
+    report = analyze(str(trace), str(log))
+    assert len(report.runs) == 1
+    assert ids([one for one in report.findings if one.code == "TRC001"]) == advised

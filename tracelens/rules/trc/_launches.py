@@ -8,7 +8,6 @@ from tracelens.remedies import Remedy
 from tracelens.report import FindingData
 from tracelens.rules.trc._small import backward_passes
 from tracelens.traces.host_work import Work, work_of
-from tracelens.traces.measured import TraceHeader
 from tracelens.traces.runs import Run
 from tracelens.traces.views import View, generated
 from tracelens.words import share_of
@@ -18,11 +17,9 @@ __all__ = [
     "Launches",
     "beside",
     "changed_in_place",
-    "has_graphs",
     "in_long_gaps",
     "norms_one_by_one",
     "passes_of",
-    "recurrent_cells",
     "samples_one_by_one",
     "sized",
 ]
@@ -67,7 +64,7 @@ class Launches(FindingData):
     loading: bool = False
     #: Norms that are taken of one tensor at a time, per step, where these are many of the kernels.
     norms: int = 0
-    #: Whether the device has CUDA graphs.
+    #: Whether CUDA graphs may be advised.
     graphs: bool = True
     #: On a GPU: calls per step of a function that prepares samples, and has most of the time.
     samples: int = 0
@@ -316,25 +313,6 @@ def sized(operators: Table[Operator], source: str, steps: int, launches: float) 
     return each if each >= MANY_SIZES and MAX_BETWEEN * count >= launches else 0
 
 
-#: Cells of recurrent modules, and part of what is launched that one of them brings at least.
-_CELLS = frozenset({"lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"})
-_FUSED = frozenset({"_thnn_fused_lstm_cell", "_thnn_fused_gru_cell"})
-EACH_CELL = 24
-
-
-def recurrent_cells(operators: Table[Operator], source: str, launches: float) -> int:
-    """Return how many cells of recurrent modules are called, where they are much of the launches.
-
-    A cell launches two products and itself; its backward pass four products, sums for the biases,
-    and adds each to the gradients of the step after it. A layer on top launches some more.
-    """
-    rows = list(operators.within(source))
-    cells = max(
-        sum(row.count for row in rows if row.record.op in names) for names in (_CELLS, _FUSED)
-    )
-    return cells if EACH_CELL * cells >= launches > 0 else 0
-
-
 def beside(data: Launches) -> str:
     """Say what of the launches is known, where that has advice of its own."""
     told = ""
@@ -345,12 +323,6 @@ def beside(data: Launches) -> str:
     if data.cells:
         told += f" {data.cells:,} cells of recurrent modules are called."
     return told
-
-
-def has_graphs(headers: Table[TraceHeader], source: str) -> bool:
-    """Tell whether CUDA graphs may be advised: not for a GPU of Intel, or a device of Meta."""
-    names = (name for row in headers.within(source) for name in row.record.devices)
-    return not any(name.startswith(("Intel", "MTIA")) for name in names)
 
 
 def passes_of(

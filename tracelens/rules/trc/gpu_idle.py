@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
@@ -12,7 +13,8 @@ from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.rules.trc._blocked import blocking, kept
-from tracelens.rules.trc._launches import has_graphs, sized
+from tracelens.rules.trc._graphs import may_record
+from tracelens.rules.trc._launches import sized
 from tracelens.rules.trc._parallel import replicates
 from tracelens.traces.measured import DeviceBusy, Step, TraceHeader, Window
 from tracelens.traces.ranks import RankTime
@@ -21,6 +23,9 @@ from tracelens.traces.runs import IDLE
 from tracelens.traces.stragglers import late
 from tracelens.traces.views import CAUSES, View, stories, views, where_of
 from tracelens.words import length, percent, share_of
+
+if TYPE_CHECKING:
+    from tracelens.logs.recompiles import Recompile
 
 __all__ = ["GpuIdle"]
 
@@ -66,7 +71,7 @@ class Idle(FindingData):
     awaited: bool = False
     #: Operators that take long on the host each time, where they fill most of the idle time.
     computing: tuple[str, ...] = ()
-    #: Whether the device has CUDA graphs.
+    #: Whether CUDA graphs may be advised.
     graphs: bool = True
     #: Results per step that are as large as the data says, where they are many.
     sizing: int = 0
@@ -202,6 +207,7 @@ class GpuIdle(Rule):
         ran: Table[DeviceBusy],
         notes: Table[Annotation],
         frames: Table[PythonFunction],
+        recompiles: Table[Recompile],
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose device is idle."""
         straggler = late(list(ranks))
@@ -218,7 +224,7 @@ class GpuIdle(Rule):
                 own = last is not None and last.first.input == view.source
                 alone = own and waited >= MOST * view.idle_ms
                 doing = _computing(view, operators, calls)
-                graphs = has_graphs(headers, view.source)
+                graphs = may_record(headers, view.source, recompiles)
                 graphs = graphs and not replicates(notes, frames, view.source)
                 count = len(view.run.all_steps)
                 sizing = sized(operators, view.source, count, view.run.window.record.launches)

@@ -39,8 +39,8 @@ MOST = 5
 NOT_WORK = ("torch/profiler/", "torch/autograd/profiler", "threading.py(", "selectors.py(")
 #: What is an operator, and no annotation around half of the step.
 _OPERATOR = re.compile(r"\w::\w|Backward\d*$")
-#: Gaps of a line that may do anything are its own, not those between launches, from as many times
-#: the time from one launch to the next on.
+#: Gaps of a line that calls torch are its own, not those between launches, from as many times the
+#: time from one launch to the next on.
 BETWEEN = 5.0
 #: How the calls of compiled frames are named.
 _REGION = "Torch-Compiled Region: "
@@ -133,7 +133,8 @@ class HostWorkHoldsDevice(Rule):
                 if _holds_all(took.get(place[0], 0.0), view, ms, gaps):
                     continue
                 own = bool(place[0]) and not place[0].endswith("): forward")  # which launches
-                if own and _work(place[0], "", inside[place].frame) == Work.OWN:
+                inner = inside[place].frame
+                if own and inner != place[0] and _work(place[0], "", inner) == Work.OWN:
                     own = ms >= BETWEEN * gaps * view.window_ms / max(view.launches, 1.0)
                 long = own or ms >= MIN_OPERATOR_MS * gaps
                 if long and ms >= max(MIN_MS, MIN_SHARE * view.window_ms):

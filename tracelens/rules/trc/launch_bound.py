@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
@@ -17,16 +18,16 @@ from tracelens.logs.chrome_trace import (
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
+from tracelens.rules.trc._cells import recurrent_cells
+from tracelens.rules.trc._graphs import may_record
 from tracelens.rules.trc._launches import (
     REMEDIES,
     Launches,
     beside,
     changed_in_place,
-    has_graphs,
     in_long_gaps,
     norms_one_by_one,
     passes_of,
-    recurrent_cells,
     samples_one_by_one,
     sized,
 )
@@ -59,6 +60,9 @@ from tracelens.traces.rows import HeldBy, KernelTime, Timeline
 from tracelens.traces.runs import IDLE, Run, runs
 from tracelens.traces.views import View, stories, views, where_of
 from tracelens.words import length, percent
+
+if TYPE_CHECKING:
+    from tracelens.logs.recompiles import Recompile
 
 __all__ = ["LaunchBound"]
 
@@ -131,6 +135,7 @@ class LaunchBound(Rule):
         ran: Table[DeviceBusy],
         notes: Table[Annotation],
         loads: Table[DataLoading],
+        recompiles: Table[Recompile],
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose host launches more slowly than the device works.
 
@@ -161,7 +166,7 @@ class LaunchBound(Rule):
             late = view.late_ms - in_long_gaps(view)
             if view.window_ms > 0 and late >= IDLE * view.window_ms:
                 norms = norms_one_by_one(operators, nodes, view.source, len(run.all_steps))
-                graphs = has_graphs(headers, view.source)
+                graphs = may_record(headers, view.source, recompiles)
                 ms = run.window.record.ms
                 line = busiest(frames, view.source, ms)
                 known = Launches(
