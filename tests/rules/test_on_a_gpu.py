@@ -189,3 +189,10 @@ def test_a_cuda_graph_is_not_advised_where_sizes_change(
     report = analyze(str(trace), str(log))
     assert len(report.runs) == 1
     assert ids([one for one in report.findings if one.code == "TRC001"]) == advised
+
+
+def test_the_kernel_that_failed_is_named_where_the_traceback_names_it() -> None:
+    (failed,) = found(fixture("ERR000", "fires-h200-misaligned.log"), "ERR000")
+    kernel = "triton_red_fused_expand_mul_sum_unsqueeze_0"
+    assert f"in a call of `{kernel}`, which Inductor generated" in failed.message
+    assert failed.data["facts"]["kernel"] == kernel

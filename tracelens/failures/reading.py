@@ -75,6 +75,8 @@ _PAIR = 2
 #: What stands before the name in the record of a graph break, which is no failure.
 _RECORDED = "Reason: "
 #: A key of a dict as Python prints it, and the number behind it.
+#: How generated code launches a kernel of Triton.
+_LAUNCHED = re.compile(r"(\w+)\.run\(")
 _KEY = re.compile(r"[{(,] ?['\"]$")
 _COUNT = re.compile(r"['\"][:,] \d{1,9}\s*[,})]")
 
@@ -161,6 +163,7 @@ def told(episode: Episode) -> Told | None:
         | built_by_pip(lines, frames)
         | quoted(cause, index, episode, frames)
         | context_of(cause, lines)
+        | _kernel(episode)
         | ({"cut": raising(episode) or "yes"} if cut else {})
         | ({"headless": "yes"} if _is_let_go(episode) else _left_out(lines)),
         chain=_chain(raised, episode.items[start]),
@@ -363,6 +366,18 @@ def _chain(raised: list[Raised], item: object) -> tuple[str, ...]:
         else [e for r in raised[-1:] for e in r.errors]
     )
     return tuple(dict.fromkeys((*wrappers, *own)))
+
+
+def _kernel(episode: Episode) -> dict[str, str]:
+    """Return the generated kernel that was called last, where a line of generated code names it."""
+    found = [
+        n
+        for n, one in enumerate(episode.items)
+        if isinstance(one, Traced) and is_generated(one.place)
+    ]
+    after = episode.items[found[-1] + 1 :][:1] if found else []
+    called = _LAUNCHED.match(line_of(after[0]).strip()) if after else None
+    return {"kernel": called[1]} if called else {}
 
 
 def _generated(episode: Episode) -> str:

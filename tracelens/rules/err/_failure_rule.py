@@ -294,7 +294,9 @@ def _told(data: FailureData, why: str) -> str:
         on = f" on `{data.facts['guard_on']}`" if "guard_on" in data.facts else ""
         parts.append(f"It failed while Dynamo made a guard{on}{_guarded(data)}.")
     elif data.stage in STAGES and "no_wheel" not in data.facts:
-        parts.append(f"It failed {STAGES[data.stage]}.")
+        kernel = data.facts.get("kernel", "")
+        named = f", in a call of `{kernel}`, which Inductor generated" if kernel else ""
+        parts.append(f"It failed {STAGES[data.stage]}{named}.")
     if data.suppressed:
         parts.append("The error was suppressed: the function runs eagerly.")
     if data.file:
