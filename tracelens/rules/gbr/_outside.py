@@ -20,9 +20,9 @@ _MODULE = "torch/nn/modules/module.py"
 
 #: Tried with a cache in one tensor: a step took 3 times as long; in one tensor per layer, half.
 _TO_BOUND = (
-    "A slice of what attention is computed of ends there, where Inductor takes no captured number: "
-    "read it before the compiled function is called, and pass it in. An int becomes a symbol when "
-    "it changes."
+    "Attention gets a slice that ends at it, where Inductor takes no captured number: read it "
+    "before the compiled function is called, and pass it in. An int becomes a symbol when it "
+    "changes."
 )
 _OF_PART = (
     "If the function writes into `{}`, a part of a larger tensor, keep one tensor for each part "

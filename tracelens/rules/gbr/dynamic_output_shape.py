@@ -120,9 +120,11 @@ def _after(data: BreakData) -> str:
     if line is None:
         return ""
     return (
-        f"Let `{line.function}` return what it calls `{data.function}` with "
+        f"Let `{line.function}` return what it computes for `{data.function}` "
         f"({user_code.short(line.file, line.line)}), and call `{data.function}` after the compiled "
-        "function."
+        f"function. Give what is only passed on, such as targets, to `{data.function}` alone, as "
+        f"each of its sizes is guarded otherwise; where `{line.function}` asks whether it is given "
+        "(`is None`), pass True there in its place."
     )
 
 
