@@ -75,7 +75,8 @@ def test_a_number_that_a_line_branches_on_is_not_made_a_tensor(
     name = "scale" if code == "RCP005" else "self.layer"
     full = "L['scale']" if code == "RCP005" else "L['self'].layer"
     reasons = [f"{name} == {value.format(n)}" for n in (2, 3, 4)]
-    guards = GUARDS.format(f"{full} == {value.format(2)}", line.format(name))
+    guards = GUARDS.replace("LAMBDA_GUARD", "EQUALS_MATCH")
+    guards = guards.format(f"{full} == {value.format(2)}", line.format(name))
     found = told(code, guards + recompiled("forward", *reasons), tmp_path)
     assert (advice in ids(found)) == (" if " not in line and not line.startswith("if "))
 

@@ -36,7 +36,7 @@ FROM_OUTSIDE = {
     "compile-caller", "compile-forward", "compile-inner", "compile-once", "compile-called-parts",
     "compile-classes", "compile-transform", "first-call", "leave-call-out", "leave-step",
     "first-step", "leave-filters",
-    "leave-uncompiled", "leave-counter-out", "leave-script-out",
+    "leave-uncompiled", "uncompiled", "leave-counter-out", "leave-script-out",
     "report-in-eager", "leave-out", "look-up-outside", "outside",
     # what it is called with
     "array-dtype", "cast", "clone", "leave-texts", "mark-dynamic", "one-form", "one-layout",

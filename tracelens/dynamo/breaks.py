@@ -19,7 +19,7 @@ from tracelens.dynamo.wrapped import outside_of
 from tracelens.evidence import Place, Seen, Table
 from tracelens.logs.graph_breaks import GraphBreak, StackFrame
 from tracelens.report import EvidenceLine
-from tracelens.report.stories import Story
+from tracelens.report.stories import Story, as_written
 
 __all__ = [
     "BACKEND_EXCEPTION",
@@ -86,6 +86,14 @@ class BreakSite(msgspec.Struct):
     shared: bool = False
     #: Whether a compiled function of the program calls the one of the line.
     is_helper: bool = False
+    #: Whether that line returns what it does, or guards tell of lines before it.
+    helper_at: str = ""
+    #: Whether the number read bounds a slice of what attention is computed of.
+    bounds: bool = False
+    #: A float that code of the same file keeps, changes and reads in compiled code.
+    state: str = ""
+    #: The loop over a range for which what comes behind the line is given up.
+    rest: str = ""
 
     @property
     def record(self) -> GraphBreak:
@@ -118,7 +126,7 @@ class BreakSite(msgspec.Struct):
         """Whether the function that holds the line was given up, not only one that calls it."""
         line = self.line
         loops = {
-            (cause.context.file, cause.context.function)
+            (cause.context.file, as_written(cause.context.function))
             for _, seen in self.events
             for cause in seen.record.causes[1:]
             if cause.family == "loop" and cause.context is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from tracelens.dynamo import user_code
@@ -25,6 +26,8 @@ def look_for_helpers(found: Iterable[BreakSite], trees: Table[GuardTree]) -> Non
             site.is_helper = (line.line, line.function) in trees.derived(_guarded)
         elif line is not None:
             site.is_helper = line.function == "forward"
+        if line is not None and site.is_helper:
+            site.helper_at = _placed(line, site.line.function, trees)
 
 
 def _caller(site: BreakSite) -> StackFrame | None:
@@ -36,6 +39,15 @@ def _caller(site: BreakSite) -> StackFrame | None:
         return None
     near = user_code.distance(own.file) == 0 and not user_code.package(own.file)
     return line if near and user_code.distance(line.file, line.function) == 0 else None
+
+
+def _placed(line: StackFrame, name: str, trees: Table[GuardTree]) -> str:
+    """Return whether the line ends its function with that call, or stands behind others."""
+    called = re.match(r"return (?:\w{1,60}\.){0,4}(\w{1,80})\(", line.code)
+    if called and called[1] == name:
+        return "end"
+    guarded = trees.derived(_guarded)
+    return "later" if any(at < line.line and of == line.function for at, of in guarded) else ""
 
 
 def _guarded(trees: Table[GuardTree]) -> set[tuple[int, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,6 +24,9 @@ _ONE_VALUE = re.compile(r"L\['___stack\d{1,3}'\] == (-?\d{1,18})?")
 #: Where it resumes.
 _RESUMED = re.compile(r"torch_dynamo_resume_in_(\w{1,80}?)_at_(\d{1,6})\Z")
 _RANGE = re.compile(r"\brange\(")
+_ASSIGNED = re.compile(r"([A-Za-z_]\w{0,60}) = ")
+#: What Inductor fails in with a length that no guard can be on.
+_ATTENTION = "scaled_dot_product_attention"
 
 
 class _Uses(NamedTuple):
@@ -46,10 +50,27 @@ def look_at_values(found: Sequence[BreakSite], trees: Table[GuardTree]) -> None:
             site.decides = any(map(DECIDES.search, later))
             # Dynamo makes a number that changed a symbol: a second constant is one Python needs.
             site.needs_number = len(uses.values) > 1 or any(map(_RANGE.search, uses.lines))
+            name = _ASSIGNED.match(at.code)
+            if name and trees.derived(_attends):
+                site.bounds = any(_bounds(line, name[1]) for line in later)
 
 
 def _base(file: str) -> str:
     return file.replace("\\", "/").rpartition("/")[2]
+
+
+def _attends(trees: Table[GuardTree]) -> bool:
+    return any(_ATTENTION in one.expression for row in trees for one in row.record.guards)
+
+
+def _bounds(line: str, name: str) -> bool:
+    """Whether a slice of the line begins or ends at the name: ``cache[:, :end]``."""
+    try:
+        nodes = list(ast.walk(ast.parse(line.strip())))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    ends = [end for one in nodes if isinstance(one, ast.Slice) for end in (one.lower, one.upper)]
+    return any(isinstance(end, ast.Name) and end.id == name for end in ends)
 
 
 def _uses(trees: Table[GuardTree]) -> dict[tuple[str, str, int], _Uses]:

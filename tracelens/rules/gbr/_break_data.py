@@ -6,6 +6,7 @@ import ast
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite
+from tracelens.dynamo.lost_loops import Loop, is_open, loop_of
 from tracelens.logs.graph_breaks import StackFrame
 from tracelens.report import FindingData
 from tracelens.rules.gbr._later import branches_on
@@ -30,6 +31,15 @@ class Code(Line):
     """The same, with what stands there."""
 
     code: str = ""
+
+
+class LoopCode(Code):
+    """A loop; one that goes over modules, as of a ModuleList, has no code."""
+
+    #: Whether how often it goes round is a matter of what the function is called with.
+    is_open: bool = False
+    #: Modules or functions of the object that it calls.
+    calls: tuple[str, ...] = ()
 
 
 class BreakData(FindingData):
@@ -105,6 +115,10 @@ class BreakData(FindingData):
     decides: bool = False
     #: A compiled function of the program's own calls the one that it is in.
     is_helper: bool = False
+    #: ``end`` where that returns what this does, ``later`` where other lines stand before it.
+    helper_at: str = ""
+    #: The loop that a function was given up for.
+    loop: LoopCode | None = None
 
     @property
     def in_function(self) -> bool:
@@ -126,6 +140,7 @@ def break_data(site: BreakSite, name: str = "") -> BreakData:
     """Return what the findings about ``site`` hold."""
     line, caller, record, via = site.line, site.caller, site.record, site.via
     stack = [Line(file=f.file, line=f.line, function=f.function) for f in site.stack]
+    loop = loop_of(site)
     if record.file and (record.file, record.line) not in {(f.file, f.line) for f in stack}:
         stack.append(Line(file=record.file, line=record.line))
     return BreakData(
@@ -169,6 +184,8 @@ def break_data(site: BreakSite, name: str = "") -> BreakData:
         reporting=_code(site.reporting),
         decides=site.decides or branches_on(site),
         is_helper=site.is_helper,
+        helper_at=site.helper_at,
+        loop=_loop(loop),
     )
 
 
@@ -207,6 +224,18 @@ def _line(frame: StackFrame | None) -> Line | None:
     if frame is None:
         return None
     return Line(file=frame.file, line=frame.line, function=frame.function)
+
+
+def _loop(loop: Loop | None) -> LoopCode | None:
+    if loop is None:
+        return None
+    return LoopCode(
+        file=loop.file,
+        line=loop.line,
+        code=loop.code,
+        is_open=is_open(loop.code),
+        calls=loop.calls,
+    )
 
 
 def _code(frame: StackFrame | None) -> Code | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tracelens.rules.gbr._break_data import BreakData
 from tracelens.rules.gbr._kept import outside
 from tracelens.rules.gbr._number_lines import looks_up
+from tracelens.rules.gbr._scalar_data import ScalarData
 
 __all__ = ["in_hook", "read_outside"]
 
@@ -17,6 +18,18 @@ _OF_HOOK = (
 _MODULE = "torch/nn/modules/module.py"
 
 
+#: Tried with a cache in one tensor: a step took 3 times as long; in one tensor per layer, half.
+_TO_BOUND = (
+    "Attention gets a slice that ends at it, where Inductor takes no captured number: read it "
+    "before the compiled function is called, and pass it in. An int becomes a symbol when it "
+    "changes."
+)
+_OF_PART = (
+    "If the function writes into `{}`, a part of a larger tensor, keep one tensor for each part "
+    "first: one graph copies the whole of it, which was slower than the breaks where it was tried."
+)
+
+
 def in_hook(data: BreakData) -> bool:
     """Whether a module calls the function with what its `forward` got, or gave."""
     if data.package or data.function in {"forward", ""}:
@@ -27,6 +40,14 @@ def in_hook(data: BreakData) -> bool:
 
 def read_outside(data: BreakData) -> str:
     """Say where the number can be read."""
+    if isinstance(data, ScalarData) and data.goes_round:
+        return (
+            f"What comes behind it is given up for a loop, `{data.goes_round}`: where that needs "
+            "the number, read it before the compiled function is called, and pass in what the "
+            "loop needs; each value is an entry all the same."
+        )
+    if isinstance(data, ScalarData) and data.bounds:
+        return _TO_BOUND + (f" {_OF_PART.format(data.part)}" if data.part else "")
     if data.needs_number:
         return (
             "Python needs the number itself further on, as for a `range`. Read it before the "

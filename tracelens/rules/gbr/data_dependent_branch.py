@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
-from tracelens.dynamo.breaks import BreakSite
+from tracelens.dynamo.breaks import BreakSite, sites
 from tracelens.dynamo.empties import leave_out
+from tracelens.dynamo.float_states import float_states, state_at
+from tracelens.dynamo.setup_breaks import SetupBreak
+from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
+from tracelens.frames import Frame
+from tracelens.logs.graph_breaks import GraphBreak
+from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
-from tracelens.report import Severity
+from tracelens.report import Finding, Severity
+from tracelens.report.stories import Story, graph_break
 from tracelens.rules.gbr._branches import (
     asks_empty,
     asserted,
@@ -22,6 +31,7 @@ from tracelens.rules.gbr._branches import (
     may_divide,
     selected,
 )
+from tracelens.rules.gbr._rounds import round_of, what_goes_round
 from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, own
 from tracelens.rules.gbr._values import value_of
 
@@ -49,13 +59,39 @@ def _parts(data: BreakData) -> str:
     )
 
 
+def _state(data: BreakData) -> str:
+    return data.state if isinstance(data, DataDependentBranch.Data) else ""
+
+
+def _first(data: BreakData) -> str:
+    """Say what comes before the selection: a float that is kept, and the loop that calls it."""
+    said = []
+    if name := _state(data):
+        said.append(
+            f"First keep `{name}` in a 0-d tensor, without `torch.tensor()` around it where it is "
+            f"read, and where the code changes it assign a new one, `{name} = {name} + ...`: it is "
+            "a float that compiled code computes with and that changes, and with the break gone "
+            "torch may raise `Guard failed on the same frame it was created`."
+        )
+    if name := round_of(data):
+        said.append(
+            f"{'Then compile' if said else 'Compile'} `{name}` instead of what calls it: "
+            f"{what_goes_round(data)}. In it:"
+        )
+    elif said:
+        said.append("Then:")
+    return f"{' '.join(said)} " if said else ""
+
+
 def _select(data: BreakData) -> str:
     """Say how to select, and what it does to gradients."""
-    said = (
+    first = _first(data)
+    said = first + (
         "If it computes, as `torch.clamp` does: compute both sides and select."
         if is_check(data)
         else "If both sides compute tensors, and cheaply: compute both and select."
     )
+    said = f"{first}{said[len(first)].lower()}{said[len(first) + 1 :]}" if first else said
     if not may_divide(data):
         return said
     return (
@@ -99,6 +135,12 @@ class DataDependentBranch(SiteRule):
     <https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0170.html>
     """
 
+    class Data(BreakData):
+        """A line that branches."""
+
+        #: A float of the program's, such as ``self.time``, that compiled code reads and changes.
+        state: str = ""
+
     code = "GBR002"
     name = "data-dependent-branch"
     severity = Severity.WARNING
@@ -121,8 +163,10 @@ class DataDependentBranch(SiteRule):
         ),
         Remedy(
             "assert-in-graph",
-            "Let the compiled code check the value. The message is needed: Inductor drops the "
-            "check without one.",
+            lambda data: (
+                f"{_first(data)}Let the compiled code check the value. The message is needed: "
+                "Inductor drops the check without one."
+            ),
             when="an `assert` in code of your own, whose condition is a tensor",
             applies=lambda data: branches(data, "assert") and bool(asserted(data)),
             code=asserted,
@@ -132,8 +176,10 @@ class DataDependentBranch(SiteRule):
         ),
         Remedy(
             "raise-in-graph",
-            "If the branch only raises, let the compiled code check the value. The message is "
-            "needed: Inductor drops the check without one.",
+            lambda data: (
+                f"{_first(data)}If the branch only raises, let the compiled code check the value. "
+                "The message is needed: Inductor drops the check without one."
+            ),
             when="an `if` in code of your own that raises, or whose condition looks like a check",
             applies=lambda data: branches(data, "if") and is_check(data) and bool(asserted(data)),
             code=asserted,
@@ -183,7 +229,9 @@ class DataDependentBranch(SiteRule):
             "layout.",
             # In training the sides' gradients must agree in strides, too, or torch raises.
             when="an `if` in code of your own that is no check, and gradients are off",
-            applies=lambda data: bool(data.inference and computes(data) and not is_check(data)),
+            applies=lambda data: bool(
+                data.inference and computes(data) and not (is_check(data) or _state(data))
+            ),
             code=lambda data: f"torch.cond({condition(data)}, if_true, if_false, (x,))",
             since="2.3",
             basis="tested",
@@ -194,7 +242,12 @@ class DataDependentBranch(SiteRule):
             "If the branch only raises, let the compiled code check the value. The message is "
             "needed: Inductor drops the check without one.",
             when="an `if` in code of your own that may be a check, or may compute",
-            applies=lambda data: branches(data, "if") and may_check(data) and bool(asserted(data)),
+            applies=lambda data: (
+                branches(data, "if")
+                and may_check(data)
+                and bool(asserted(data))
+                and not _state(data)
+            ),
             code=asserted,
             since="2.1",
             basis="tested",
@@ -219,6 +272,35 @@ class DataDependentBranch(SiteRule):
         ),
         *LIBRARY,
     )
+
+    def check(  # type: ignore[override]  # a rule is passed the tables that it names
+        self,
+        breaks: Table[GraphBreak],
+        *,
+        setup: Table[SetupBreak],
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+        recompiles: Table[Recompile],
+    ) -> Iterator[Finding]:
+        """Yield one finding per line, with the float that is to be kept otherwise first."""
+        found = sites(breaks, self.families, setup=setup)
+        states = recompiles.derived(float_states)
+        for site in found:
+            site.state = state_at(site, states)
+        yield from self.each(found, breaks, frames, trees)
+
+    def told(self, site: BreakSite) -> BreakData:
+        """Return the data, with the float that the code of the file keeps."""
+        data = super().told(site)
+        return self.Data(**data.model_dump(), state=site.state) if site.state else data
+
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """Tell the break; what a float that is kept costs has a finding of its own."""
+        data = self.data_of(finding)
+        if isinstance(data, BreakData) and _state(data):
+            yield from (graph_break(line.file, line.line) for line in data.stack)
+            return
+        yield from super().causes(finding)
 
     def what(self, site: BreakSite) -> str:
         """Say what the branch looks at."""

@@ -12,6 +12,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Severity
 from tracelens.rules.gbr._called import editable
 from tracelens.rules.gbr._drawn import outside_of
+from tracelens.rules.gbr._rounds import named_calls, unrolls
 from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, named
 from tracelens.rules.gbr._values import UNSPECIALIZED
 
@@ -95,6 +96,27 @@ def _decides_in_loop(data: BreakData) -> bool:
     return data.leaves and _branches(data)
 
 
+def _goes_round(data: BreakData) -> bool:
+    """Whether the loop that holds the line may go round more or less often in another call."""
+    return data.leaves and unrolls(data)
+
+
+def _to_python(data: BreakData) -> str:
+    """Say what to compile, in place of what holds the loop."""
+    named = f", such as {calls}" if (calls := named_calls(data)) else ""
+    text = (
+        "Or leave the loop to Python, which decides as before, and compile the modules or "
+        f"functions that it calls{named}, each by itself, instead of what holds the loop."
+    )
+    if _goes_round(data):
+        text += " Without the break it is unrolled, and each number of rounds is an entry."
+    return text + (
+        " A bool for each round would need an entry for every combination."
+        if _branches(data)
+        else ""
+    )
+
+
 class RandomOrNumpyState(SiteRule):
     """A generator of random numbers, of numpy, Python or torch, breaks the graph.
 
@@ -164,8 +186,9 @@ class RandomOrNumpyState(SiteRule):
             "select",
             "Draw a tensor with torch's default generator, and select with it: a branch of Python "
             "on it would break the graph, too.",
-            when="an `if` on a number that another generator draws, in code of your own",
-            applies=lambda data: _own(data) and bool(_chosen(data)),
+            when="an `if` on a number that another generator draws, in code of your own, in no "
+            "loop that goes round as often as the input says",
+            applies=lambda data: _own(data) and bool(_chosen(data)) and not _goes_round(data),
             code=_chosen,
             basis="tested",
             proof="tests/advice/GBR016/select.py",
@@ -174,8 +197,13 @@ class RandomOrNumpyState(SiteRule):
             "torch-random",
             "Draw with torch's default generator, such as `torch.rand(())`, seeded by "
             "`torch.manual_seed`.",
-            when="another generator, in code of your own, and no branch on the number",
-            applies=lambda data: data.name not in _NUMBER and _own(data) and not _branches(data),
+            when="another generator, in code of your own, no branch on the number, and in no such "
+            "loop",
+            applies=lambda data: (
+                data.name not in _NUMBER
+                and _own(data)
+                and not (_branches(data) or _goes_round(data))
+            ),
             basis="tested",
             proof="tests/advice/GBR016/torch-random.py",
         ),
@@ -198,18 +226,23 @@ class RandomOrNumpyState(SiteRule):
             ),
             when="another generator, in code of your own",
             applies=lambda data: (
-                data.name not in _NUMBER and _own(data) and not _decides_in_loop(data)
+                data.name not in _NUMBER
+                and _own(data)
+                and not (_decides_in_loop(data) or _goes_round(data))
             ),
             basis="tested",
             proof="tests/advice/GBR016/draw-before.py",
         ),
         Remedy(
             "compile-called",
-            "Or leave the loop to Python, which decides as before, and compile the modules or "
-            "functions that it calls, each by itself, instead of what holds the loop. A bool for "
-            "each round would need an entry for every combination.",
-            when="an `if` on the number in a loop, in code of your own",
-            applies=lambda data: data.name not in _NUMBER and _own(data) and _decides_in_loop(data),
+            _to_python,
+            when="an `if` on the number in a loop, or a loop that goes round as often as the input "
+            "says, in code of your own",
+            applies=lambda data: (
+                data.name not in _NUMBER
+                and _own(data)
+                and (_decides_in_loop(data) or _goes_round(data))
+            ),
             basis="tested",
             proof="tests/advice/GBR016/compile-called.py",
         ),

@@ -9,6 +9,7 @@ from typing import ClassVar
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.dynamo.drawn import drawn_by
+from tracelens.dynamo.lost_loops import rests_in_ranges
 from tracelens.dynamo.reporting import is_statement
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
@@ -25,6 +26,7 @@ from tracelens.rules.gbr._kept import is_counted, to_state
 from tracelens.rules.gbr._number_lines import hands_on
 from tracelens.rules.gbr._outside import read_outside
 from tracelens.rules.gbr._parts import COMPILE_PARTS
+from tracelens.rules.gbr._scalar_data import ScalarData, scalar_data
 from tracelens.rules.gbr._site_rule import (
     COMPILE_INNER,
     LEAVE_BREAK,
@@ -58,6 +60,10 @@ _UNPACKED = re.compile(r"[(,] {0,4}\*([A-Za-z_][\w.]{0,60})(?=[,)])")
 _LISTED = " Where `torch.tensor` makes one tensor of the list, call `torch.stack` in its place."
 #: A list that is kept: of an object, or of a dict.
 _GROWING = re.compile(r"(?:\]|\.\w{1,60})\.append\(")
+
+
+def _bounds(data: BreakData) -> bool:
+    return isinstance(data, ScalarData) and data.bounds
 
 
 def _is_fake(data: BreakData) -> bool:
@@ -144,15 +150,10 @@ class ScalarFromTensor(SiteRule):
     <https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0124.html>
     """
 
-    class Data(BreakData):
-        """A line that reads a number."""
-
-        #: The setting that captures it reaches other code, too, which fails with a symbol.
-        shared: bool = False
-
     code = "GBR001"
     name = "scalar-from-tensor"
     severity = Severity.WARNING
+    Data = ScalarData
     families: ClassVar[frozenset[str]] = frozenset({"scalar", "data_dependent"})
     experiment = Experiment(
         Knob(
@@ -215,7 +216,7 @@ class ScalarFromTensor(SiteRule):
             lambda data: (
                 "Keep the number a tensor, and read it outside of the compiled function."
                 f"{_LISTED if 'append(' in data.code else ''} Where Python decides by it further "
-                "on (if, while, min, math), the graph breaks there instead."
+                "on (if, while, min, int, range, math), the graph breaks there instead."
             ),
             when="`.item()` in a line of your own that only computes with the number, and no later "
             "line that the log shows decides by it",
@@ -249,13 +250,15 @@ class ScalarFromTensor(SiteRule):
         NOT_NAMED,
         Remedy(
             "capture-scalars",
-            "Let Dynamo capture the number as a symbol. Where Python computes with it further on "
-            "(math, NumPy, range, `if`), the graph breaks there instead.",
+            "Let Dynamo capture the number as a symbol; not where attention gets a slice that ends "
+            "at it, in which Inductor may raise. Where Python computes with it further on (math, "
+            "NumPy, range, `if`), the graph breaks there instead.",
             when="its line neither branches on it, nor keeps it, nor indexes a list with it; no "
-            "package converts it there, and it is in no autograd.Function",
+            "package converts it there, it is in no autograd.Function, and ends no slice of what "
+            "attention is computed of",
             applies=lambda data: (
                 not (data.name or data.in_function or looks_for_causal(data))
-                and not (_is_fake(data) or data.needs_number)
+                and not (_is_fake(data) or data.needs_number or _bounds(data))
                 and not (data.code.startswith(CONTROL) or to_state(data.code))
                 and not takes_no_symbol(data.code, data.package)
             ),
@@ -349,14 +352,18 @@ class ScalarFromTensor(SiteRule):
             takes_no_symbol(one.code, user_code.package(one.file)) and not counts(one.code)
             for one in lines
         )
+        rests = breaks.derived(rests_in_ranges)
         for site in found:
             site.shared = fail or trees.derived(attends)
+            line = site.line
+            site.rest = rests.get((line.file, line.function, line.line), "")
+            if site.rest:  # a number for a range
+                site.decides = site.needs_number = True
         yield from super().each(found, breaks, frames, trees)
 
     def told(self, site: BreakSite) -> BreakData:
         """Return the data, with whether other code is in the way of the setting."""
-        data = super().told(site)
-        return self.Data(**data.model_dump(), shared=True) if site.shared else data
+        return scalar_data(super().told(site), site)
 
     def what(self, site: BreakSite) -> str:
         """Say what is read."""

@@ -38,6 +38,7 @@ from tracelens.report.stories import (
     set_up,
 )
 from tracelens.rules import Rule
+from tracelens.rules.rcp._architectures import architectures
 
 __all__ = [
     "KEPT",
@@ -314,6 +315,8 @@ class RecompileRule(Rule):
             yield from (set_up(one.name, one.file) for one in named)
             if all(_is_layer(one) for one in data.functions):
                 yield layers_apart()
+            if data.source.startswith("self.") and data.cause != "RCP018":
+                yield from (architectures(one.file, one.line) for one in data.functions)
 
 
 def _is_layer(one: Function) -> bool:

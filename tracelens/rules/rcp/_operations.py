@@ -17,16 +17,20 @@ __all__ = [
     "FloatData",
     "computes_in_python",
     "is_item",
+    "is_made_tensor",
     "takes_tensor",
     "written_out",
 ]
 
 #: Python's and NumPy's own functions, which need the number itself.
 _PYTHON = re.compile(r"\b(?:math|np|numpy)\.\w|\b(?:int|round)\(")
+#: A tensor that is made of the number: of a tensor it is left out.
+_MADE_OF = r"\btorch\.tensor\([^()]{{0,80}}?(?<![\w.]){0}\b[^()]{{0,80}}\)"
 #: Operations that take a 0-d tensor in place of the number. Tried: no graph break, one entry.
 _TENSOR = (
     r"\b(?:clamp|clamp_min|clamp_max|clip|pow|lerp|masked_fill|where|full|quantile|linspace|fill_)"
     r"\((?:[^()]|\([^()]{{0,80}}\)){{0,200}}?(?<![\w.]){0}\b|\*\* ?{0}\b"
+    r"|" + _MADE_OF
 )
 #: What an operation is, with the number as a factor. Tried: one entry for all numbers.
 _WRITTEN = {
@@ -90,6 +94,13 @@ def takes_tensor(data: RecompileData) -> bool:
     wanted = (r"(?:\w{1,80}\.){1,8}" if holder else "") + re.escape(name)
     found = any(re.search(_TENSOR.format(wanted), line) for line in _lines(data))
     return found and not (computes_in_python(data) or written_out(data))
+
+
+def is_made_tensor(data: RecompileData) -> bool:
+    """Whether a line makes a tensor of it: ``torch.sin(torch.tensor(self.time * 6.0))``."""
+    holder, _, name = data.source.rpartition(".")
+    wanted = (r"(?:\w{1,80}\.){1,8}" if holder else "") + re.escape(name)
+    return any(re.search(_MADE_OF.format(wanted), line) for line in _lines(data))
 
 
 def written_out(data: RecompileData) -> str:

@@ -64,6 +64,8 @@ class RelationData(RecompileData):
     of_one: str = ""
     #: Where Inductor asked for a number: the line of one's own that an older entry read it at.
     read_at: str = ""
+    #: The entry that was compiled then holds no value of it: it serves all others.
+    is_once: bool = False
     #: A line that branches on the same number; None where the log has no guards to tell by.
     branch: str | None = None
 

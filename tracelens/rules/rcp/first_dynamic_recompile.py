@@ -79,8 +79,7 @@ class FirstDynamicRecompile(RecompileRule):
 
     ## When it is harmless
     Nearly always: the finding is a note. It is there because the log shows recompiles, and the
-    reader wants to know which of them count. In a log that was cut the rest of the history is
-    unknown.
+    reader wants to know which of them count. In a log that was cut the rest of it is unknown.
     Where ``TORCH_TRACE`` shows that recompiles for sizes took half of all compile time, and 20 s at
     least, it is a warning: that start-up time is spared by one line. Where this one took three
     tenths, and all of them 20 s, it is information, also by the clocks of a log. So it is in a
@@ -310,7 +309,8 @@ class FirstDynamicRecompile(RecompileRule):
             if changes is leads:
                 yield of_batch(self, batch, data, place, frames)
                 continue
-            loud = loud or data.in_batch
+            advice = self.advise(data)
+            loud = (loud or data.in_batch) and [one.id for one in advice] != ["nothing"]
             yield self.finding(
                 function,
                 user_code.short(file),
@@ -330,7 +330,7 @@ class FirstDynamicRecompile(RecompileRule):
                 where=user_code.where(place),
                 evidence=[step.quote() for step in steps[:MAX_QUOTED]],
                 cost=cost_of(steps, frames),
-                advice=self.advise(data),
+                advice=advice,
                 data=data,
                 harmless=None
                 if loud

@@ -26,6 +26,7 @@ from tracelens.rules.rcp._operations import (
     FloatData,
     computes_in_python,
     is_item,
+    is_made_tensor,
     takes_tensor,
     written_out,
 )
@@ -40,6 +41,7 @@ CERTAIN = 3
 #: What held it, as torch's own line says: an operation that takes no symbol (``alpha=lr``), or code
 #: that computes with it in Python (``math``, NumPy).
 NUMBER, PYTHON = "number", "python"
+_NUMBER = r"-?\d[\d.e+-]{0,30}"
 #: Lines that the data of a finding lists.
 MAX_LINES = 8
 
@@ -199,6 +201,9 @@ class FloatArgumentSpecialised(RecompileRule):
                 f"Keep `{data.source}` as a 0-d tensor, in double precision where it is to be "
                 "exact: the operation takes one as well, and its value is then no part of the "
                 "guards."
+                + (" Leave `torch.tensor()` out around it." if is_made_tensor(data) else "")
+                + f" Where compiled code changes it, assign a new one (`{data.source} = "
+                f"{data.source} + ...`, not `+=`)."
             ),
             when="an object of your own keeps it, and the operation takes a tensor as well",
             applies=lambda data: (
@@ -265,7 +270,7 @@ class FloatArgumentSpecialised(RecompileRule):
         ),
         Remedy(
             "default-dynamic",
-            "Let it become a symbol: compile without dynamic=False.",
+            "If the program has dynamic=False, leave that out: the float becomes a symbol.",
             when="nothing is known to take it as a number",
             applies=lambda data: data.held in {"", BRANCH},
             since="2.6",
@@ -336,6 +341,10 @@ def _told(group: Group, trees: Table[GuardTree]) -> tuple[str, str, str | None]:
         title = f"{name} was a number in one call, and a tensor in the next"
         text = f"The first entry is for {name} == {value}, the second for a tensor."
         return title, text, "a number and a tensor need an entry each"
+    if _is_held(group, str(source), trees):
+        title = f"the float {name} changed once"
+        text = f"{name} was {value} and then another value, and the code needs the number itself: "
+        return title, f"{text}each value is an entry.", "two values need two entries"
     title = f"the float {name} changed for the first time: expected"
     text = f"{name} was {value} and then another value. Torch 2.6 and later make it a symbol; "
     text += "older versions compile for every value."
@@ -352,7 +361,23 @@ def _held(group: Group, trees: Table[GuardTree]) -> str:
         return PYTHON if branch else NUMBER  # a factor that is compared is a constant as well
     if origins:
         return PYTHON
+    if _is_held(group, name, trees):
+        return PYTHON
     return BRANCH if branch else ""
+
+
+def _is_held(group: Group, name: str, trees: Table[GuardTree]) -> bool:
+    """Whether a line of the program's made a constant of the symbol, by the guards of an entry."""
+    equal = re.compile(rf"L\['\w{{1,80}}'\][\w.]{{0,200}} == {_NUMBER}\Z")
+    last = re.compile(rf"\b{re.escape(name.rpartition('.')[2])}(?:'\])? == ")
+    return any(
+        guard.kind == "LAMBDA_GUARD"
+        and equal.match(guard.expression)
+        and last.search(guard.expression)
+        for _, step in group.steps
+        for tree in entry_of(step.place, trees)
+        for guard in tree.guards
+    )
 
 
 def _is_double(group: Group, trees: Table[GuardTree]) -> bool:

@@ -15,10 +15,11 @@ from tracelens.experiment import Experiment, Knob
 from tracelens.frames import Frame
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
-from tracelens.logs.recompiles import Recompile, TensorMismatch
+from tracelens.logs.recompiles import LengthCheck, Recompile, TensorMismatch, TypeCheck
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story
+from tracelens.rules.rcp._architectures import architectures
 from tracelens.rules.rcp._changes import Group, groups, limit_of, owner
 from tracelens.rules.rcp._data import USUAL_LIMIT, RecompileData, RecompileRule
 from tracelens.rules.rcp._tell import listed, tell
@@ -28,8 +29,9 @@ __all__ = ["ParameterStaticShape"]
 
 #: Recompiles from which on the number of shapes is a matter of the limit.
 CERTAIN = 3
-#: What is known of the size: nothing but the parameters hold it.
-FREE = "free"
+#: What is known of the size: nothing but the parameters hold it; or that it is not all that
+#: differs, and other modules are held as well: models of several architectures.
+FREE, MODELS = "free", "models"
 
 
 class ParameterStaticShape(RecompileRule):
@@ -76,6 +78,19 @@ class ParameterStaticShape(RecompileRule):
 
     remedies = (
         Remedy(
+            "uncompiled",
+            "What is compiled differs in the sizes of its parameters and in the modules that it "
+            "holds, so each needs an entry. Where these are models that are tried one after the "
+            "other, as in a search or in folds, call them uncompiled, and compile the one that is "
+            "kept: where 10 models were trained for some 25 steps each, a step took 10 ms that "
+            "way, and 93 ms with what compiling took.",
+            when="entries of the first compiled function differ in the sizes of parameters and in "
+            "the number or the classes of modules",
+            applies=lambda data: data.held == MODELS,
+            basis="untestable",
+            proof="whether compiling pays depends on how often each is called; measured by hand",
+        ),
+        Remedy(
             "entry-each",
             "Each module that the function is given needs an entry of its own: raise the limit "
             "above their number, and each is compiled once.",
@@ -112,14 +127,21 @@ class ParameterStaticShape(RecompileRule):
             "raise-limit",
             "Or, where they are a fixed number of models, raise the limit above it: each is "
             "compiled once.",
-            when="modules that are no argument used up the entries",
-            applies=lambda data: data.is_hit and not _is_given(data.source),
+            when="modules that are no argument used up the entries, of one architecture",
+            applies=lambda data: data.is_hit and not _is_given(data.source) and data.held != MODELS,
             setting=lambda data: f"torch._dynamo.config.recompile_limit = {data.limit * 8}",
             since="2.7",
             basis="tested",
             proof="tests/advice/RCP018/raise-limit.py",
         ),
     )
+
+    def causes(self, finding: Finding) -> Iterator[Story]:
+        """Tell why what is held of each model differs, too."""
+        yield from super().causes(finding)
+        data = self.data_of(finding)
+        if isinstance(data, RecompileData) and data.held == MODELS:
+            yield from (architectures(one.file, one.line) for one in data.functions)
 
     def follows(self, finding: Finding) -> Iterator[Story]:
         """Belong to what made Dynamo give up the model, or cut it, around the layers."""
@@ -152,7 +174,7 @@ class ParameterStaticShape(RecompileRule):
                 title=f"`{group.history.function}` is compiled for every shape of `{name}`",
                 message=f"A size of it was {listed(values)}: {group.times}. Sizes of "
                 "parameters are held static.",
-                held=FREE if _is_free(group, trees) else "",
+                held=MODELS if _are_models(group) else FREE if _is_free(group, trees) else "",
                 severity=Severity.WARNING
                 if group.most >= CERTAIN or group.is_crowded
                 else Severity.INFO,
@@ -197,6 +219,18 @@ def _parameter(group: Group) -> tuple[str, list[str]]:
         sizes = [size for one in same for size in (one.expected, one.actual)]
         return str(beside[0].source), list(dict.fromkeys(sizes))
     return str(found[0].source) if found else group.cause.what, group.values
+
+
+def _are_models(group: Group) -> bool:
+    """Whether the first function that is compiled is called with modules of other parts, too."""
+    steps = group.history.steps
+    if not all(step.place.frame.startswith("0/") for step in steps):
+        return False
+    checks = [failure.check for step in steps for failure in step.seen.record.failures]
+    held = any(
+        isinstance(one, LengthCheck | TypeCheck) and "_modules" in str(one.source) for one in checks
+    )
+    return held and any(map(is_parameter, checks))
 
 
 def _is_free(group: Group, trees: Table[GuardTree]) -> bool:

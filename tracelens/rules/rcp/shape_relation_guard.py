@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.entry_guards import entry_of
 from tracelens.dynamo.recompile_history import History, Step, histories
 from tracelens.dynamo.recompile_variants import is_condition, is_special
 from tracelens.evidence import Table
@@ -236,7 +238,8 @@ class ShapeRelationGuard(RecompileRule):
         data = _data(self.code, group, place.code)
         if len(trees):
             line = branched(value_of(data), steps, trees)
-            data = data.model_copy(update={"branch": line})
+            once = _is_once(steps, value_of(data), trees)
+            data = data.model_copy(update={"branch": line, "is_once": once})
         if is_float(data) and not data.code:
             data = data.model_copy(update={"read_at": read_at(steps, value_of(data))})
         line = place.code or _line(first.failure)
@@ -292,6 +295,16 @@ def _data(cause: str, group: list[tuple[History, Step]], code: str) -> RelationD
         is_learned=any(map(_is_learned, steps)),
         is_inner=is_library(history.file)
         and not any(step.place.frame.startswith("0/") for step in steps),
+    )
+
+
+def _is_once(steps: list[Step], value: str, trees: Table[GuardTree]) -> bool:
+    """Whether the last entry that was made for it is known, and no equation of it is on a value."""
+    last = entry_of(steps[-1].place, trees)
+    name = re.escape(value.rpartition(".")[2])
+    equal = re.compile(rf"\b{name}(?:'\])?\b.{{0,80}} == -?\d")
+    return bool(last) and not any(
+        equal.search(guard.expression) for tree in last for guard in tree.guards
     )
 
 
@@ -355,6 +368,8 @@ def _bounded(data: RelationData) -> str:
         )
     if needs_number(data) and not branches(data.code):
         name = data.guards[0].name
+        if data.is_once:
+            return f"The entry compiled next is bound to no value of `{name}`: it serves others."
         others = "numbers" if is_float(data) else "sizes"
         return f"An entry serves one value of `{name}`: {others} that give another need their own."
     if conditions == 1 and data.is_range:

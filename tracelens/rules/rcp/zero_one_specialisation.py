@@ -58,6 +58,13 @@ def _is_last(data: RecompileData) -> bool:
     return is_batch and all(one.kind == "size" and one.actual == "1" for one in data.guards)
 
 
+_PAD_ITEM = (
+    "Do not call with a size of 0 or 1 there: repeat a single row where no result has a row for "
+    "it, as for boxes that points are compared with, and where a row that is there twice changes "
+    "nothing; else pad it with what the code masks."
+)
+
+
 def _must_know(data: RecompileData) -> bool:
     return isinstance(data, SizeData) and data.must_know
 
@@ -131,9 +138,11 @@ class ZeroOneSpecialisation(RecompileRule):
         Remedy(
             "pad",
             lambda data: (
-                "Do not call with a size of 0 or 1 there: leave out an empty batch, and pad one of "
-                "1 to two rows, the second of which is cut off the results; or, in training, drop "
-                "it where it is last (`drop_last=True`)."
+                _PAD_ITEM
+                if data.dimension == 0 and "[" in data.source
+                else "Do not call with a size of 0 or 1 there: leave out an empty batch, and pad "
+                "one of 1 to two rows, the second of which is cut off the results; or, in "
+                "training, drop it where it is last (`drop_last=True`)."
                 if data.dimension == 0
                 else "Pad: do not call with a batch or a length of 0 or 1."
             ),

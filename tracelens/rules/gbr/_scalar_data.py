@@ -1,0 +1,49 @@
+"""What is known of a line that reads a number out of a tensor, and of what comes behind it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tracelens.rules.gbr._break_data import BreakData
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tracelens.dynamo.breaks import BreakSite
+
+__all__ = ["ScalarData", "scalar_data"]
+
+#: A part of what an object keeps that is handed on: ``block(x, self.k[i])``.
+_PART = re.compile(r"[(,] {0,4}(self\.\w{1,60}\[\w{1,60}\])(?=[,)])")
+
+
+class ScalarData(BreakData):
+    """A line that reads a number."""
+
+    #: The setting that captures it reaches other code, too, which fails with a symbol.
+    shared: bool = False
+    #: It bounds a slice of what attention is computed of, which fails in Inductor with a symbol.
+    bounds: bool = False
+    #: A part of a larger tensor that a line on the way hands on: ``self.k[i]``.
+    part: str = ""
+    #: The loop over a range for which what comes behind the line is given up.
+    goes_round: str = ""
+
+
+def scalar_data(data: BreakData, site: BreakSite) -> BreakData:
+    """Return the data with what is known beyond it, if anything is."""
+    if not (site.shared or site.bounds or site.rest):
+        return data
+    return ScalarData(
+        **data.model_dump(),
+        shared=site.shared,
+        bounds=site.bounds,
+        part=_part_of(frame.code for frame in site.stack[:-1]) if site.bounds else "",
+        goes_round=site.rest,
+    )
+
+
+def _part_of(lines: Iterable[str]) -> str:
+    found = (_PART.search(line) for line in lines)
+    return next((one[1] for one in found if one), "")
