@@ -86,6 +86,9 @@ class BreakSite(msgspec.Struct):
     shared: bool = False
     #: Whether a compiled function of the program calls the one of the line.
     is_helper: bool = False
+    #: The value of a flag with which alone it breaks, and whether that passes for good.
+    only_if: str = ""
+    passes: bool = False
 
     @property
     def record(self) -> GraphBreak:

@@ -105,6 +105,8 @@ class BreakData(FindingData):
     decides: bool = False
     #: A compiled function of the program's own calls the one that it is in.
     is_helper: bool = False
+    #: The value of a flag that passes with the first call, with which alone the graph breaks.
+    until: str = ""
 
     @property
     def in_function(self) -> bool:
@@ -169,6 +171,7 @@ def break_data(site: BreakSite, name: str = "") -> BreakData:
         reporting=_code(site.reporting),
         decides=site.decides or branches_on(site),
         is_helper=site.is_helper,
+        until=site.only_if if site.passes else "",
     )
 
 

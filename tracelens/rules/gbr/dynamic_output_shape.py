@@ -20,6 +20,7 @@ from tracelens.rules.gbr._called import caller, editable
 from tracelens.rules.gbr._parts import COMPILE_PARTS
 from tracelens.rules.gbr._site_rule import (
     COMPILE_INNER,
+    FIRST_CALL,
     LEAVE_BREAK,
     LEAVE_CALL_OUT,
     LEAVE_STEP,
@@ -159,6 +160,7 @@ class DynamicOutputShape(SiteRule):
         leaves_open="the run does not reach the line",
     )
     remedies = (
+        FIRST_CALL,
         # What a package does with the result is not known: a view of it may need the number.
         REPORT_IN_EAGER,
         LEAVE_STEP,

@@ -27,6 +27,7 @@ from tracelens.rules.gbr._outside import read_outside
 from tracelens.rules.gbr._parts import COMPILE_PARTS
 from tracelens.rules.gbr._site_rule import (
     COMPILE_INNER,
+    FIRST_CALL,
     LEAVE_BREAK,
     LEAVE_CALL_OUT,
     LEAVE_STEP,
@@ -165,6 +166,7 @@ class ScalarFromTensor(SiteRule):
         leaves_open="the run does not reach the line",
     )
     remedies = (
+        FIRST_CALL,
         Remedy(
             "unknown-size",
             "The operator's implementation for fake tensors reads data that is not there. Ask for "
