@@ -77,3 +77,32 @@ def test_it_is_told_also_where_the_cpu_is_oversubscribed(tmp_path: Path) -> None
     assert first.advice[0].id == "compile-called"
     assert first.advice[0].code is not None
     assert first.advice[0].code.startswith("model.model = torch.compile(model.model)")
+
+
+@pytest.mark.parametrize(
+    ("others", "entries"),
+    [((), ()), ((graph(4),), ()), ((graph(1, layers=8),), ("0/0",))],
+)
+def test_entries_that_call_it_often_are_named_where_others_do_not(
+    others: tuple[str, ...], entries: tuple[str, ...], tmp_path: Path
+) -> None:
+    text = graph(4) + "".join(
+        one.replace("[0/0]", f"[0/{n}]").replace("compiled_fn_1", f"compiled_fn_{n + 1}")
+        for n, one in enumerate(others, 1)
+    )
+    assert called(tmp_path / "run.log", text).entries == entries
+
+
+def test_the_cost_is_of_those_entries_alone(tmp_path: Path) -> None:
+    """A second entry, as of training, that calls the module once."""
+    log = tmp_path / "run.log"
+    log.write_text(TEXT)
+    (whole,) = [one for one in analyze(str(log)).findings if one.code == "CMP001"]
+    once = graph(1).replace("[0/0]", "[9/0]").replace("03:32:49", "03:59:49")
+    log.write_text(TEXT + once)
+    (part,) = [one for one in analyze(str(log)).findings if one.code == "CMP001"]
+    assert "and so it is in every recompile" in whole.message
+    assert "other entries call it less often" in part.message
+    assert whole.cost is not None
+    assert part.cost is not None
+    assert abs((part.cost.ms or 0) - (whole.cost.ms or 0)) < 0.01 * (whole.cost.ms or 0)

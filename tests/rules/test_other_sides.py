@@ -90,6 +90,7 @@ def test_tuning_counts_as_often_as_it_was_done(seconds: float, *, told: bool) ->
         tables=tables,
         trees=none,
         graphs=none,
+        spans=none,
         evidence=Evidence(),
     )
     assert bool(found.harmless) is told

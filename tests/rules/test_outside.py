@@ -47,7 +47,7 @@ FROM_OUTSIDE = {
     "unbacked", "nothing", "default-dynamic", "set-config", "tensor-lr",
     "fallback-random",
     # settings, versions, and who else can do something
-    "allow-rnn", "call-uncompiled",
+    "allow-rnn", "call-uncompiled", "capture-and-compare",
     "capture-count", "capture-scalars", "capture-size", "freeze", "ignore-logger",
     "instruction-set", "let-through", "name-the-loss", "no-hooks",
     "one-thread", "print-later", "dim-auto", "maybe-mark-dynamic", "drop-last", "reset",

@@ -26,10 +26,22 @@ def effect(site: BreakSite) -> str:
         is_last = all(_UNRESUMED in seen.record.wrapper for _, seen in site.events)
         rest = "the rest of the compiled function, as Dynamo cannot resume behind it"
         what = rest if is_last else "what comes until the next one"
-        return f"The graph ends here, and Python runs {what}, in every call."
+        return f"The graph ends here, and Python runs {what}, {_when(site)}"
     what = ", ".join(dict.fromkeys(map(given_up, site.lost))) or _left(site)
     times = "" if site.skipped == site.count else f" In {site.skipped} of {site.count} cases"
     return f"{times or ' Here'} Dynamo gave up {what}, which runs eagerly.".strip()
+
+
+def _when(site: BreakSite) -> str:
+    if not site.only_if:
+        return "in every call."
+    said = f"in calls where `{site.only_if}`."
+    if not site.passes:
+        return said
+    return (
+        f"{said} That passes with the first; later ones do not come here, but run what was "
+        "compiled around it where that still fits."
+    )
 
 
 def _left(site: BreakSite) -> str:

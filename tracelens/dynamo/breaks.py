@@ -84,9 +84,8 @@ class BreakSite(msgspec.Struct):
     flagged: str = ""
     #: Whether other code of the run fails with a symbol for a number that is read.
     shared: bool = False
-    #: Whether a compiled function of the program calls the one of the line.
+    #: Whether a compiled function calls the one of the line; what that returns, what is before it.
     is_helper: bool = False
-    #: Whether that line returns what it does, or guards tell of lines before it.
     helper_at: str = ""
     #: Whether the number read bounds a slice of what attention is computed of.
     bounds: bool = False
@@ -94,6 +93,9 @@ class BreakSite(msgspec.Struct):
     state: str = ""
     #: The loop over a range for which what comes behind the line is given up.
     rest: str = ""
+    #: The value of a flag with which alone it breaks, and whether that passes for good.
+    only_if: str = ""
+    passes: bool = False
 
     @property
     def record(self) -> GraphBreak:

@@ -32,6 +32,10 @@ class CalledOften(NamedTuple):
     #: What holds it in the compiled function: ``self``, ``net``; and its name there: ``model``.
     root: str = ""
     name: str = ""
+    #: The entries that call it so often, where others do not.
+    entries: tuple[str, ...] = ()
+    #: Those others, as far as their graphs are told.
+    others: tuple[str, ...] = ()
 
     @property
     def module(self) -> str:
@@ -44,8 +48,13 @@ def called_often(graphs: Table[FxGraph]) -> CalledOften:
 
     Each of its parameters is read by as many statements of the graph, and nothing else reads most.
     """
-    found = [_of(row.record) for row in graphs if row.record.traced]
-    return max(found, key=lambda one: one.statements, default=CalledOften())
+    found = [(_of(row.record), row) for row in graphs if row.record.traced]
+    most = max((one for one, _ in found), key=lambda one: one.statements, default=CalledOften())
+    same = [row for one, row in found if one.times and one.module == most.module]
+    entries = {place.frame for row in same for place in row.places}
+    every = {place.frame for _, row in found for place in row.places}
+    others = tuple(sorted(every - entries))
+    return most._replace(entries=tuple(sorted(entries)) if others else (), others=others)
 
 
 def _of(graph: FxGraph) -> CalledOften:

@@ -11,7 +11,7 @@ from tracelens.logs import Joined
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.recompiles import Recompile, TypeCheck, ValueCheck
 
-__all__ = ["SetupBreak"]
+__all__ = ["RESUMED", "SetupBreak", "is_unset"]
 
 #: Where a module keeps its parts.
 PARTS = ("._modules[", "._buffers[")
@@ -28,6 +28,11 @@ class Second(NamedTuple):
     seen: Seen[Recompile]
     #: The line of the first break in its first compilation.
     begin: int
+
+    @property
+    def code(self) -> str:
+        """The number of the code object."""
+        return self.place.frame.partition("/")[0]
 
     def follows(self, place: Place) -> bool:
         """Whether a record of the same writer stands before the second compilation."""
@@ -61,9 +66,10 @@ class SetupBreak(Joined):
             broken = event[1].record
             by_place[broken.file, broken.line, broken.family].append(event)
         seconds = list(_seconds(list(breaks.events()), recompiles))
+        again = {(one.place.input, one.place.writer, one.code) for one in seconds}
         for (file, line, family), events in by_place.items():
             second = next((second for second in seconds if _belong(events, second)), None)
-            if second is None:
+            if second is None or _is_cut_around(events, second, again):
                 continue
             failure = second.seen.record.newest
             check = failure.check if failure is not None else None
@@ -94,13 +100,37 @@ def _seconds(breaks: list[Event], recompiles: Table[Recompile]) -> Iterator[Seco
 def _is_set_for_good(record: Recompile) -> bool:
     """Whether the guard is about something of the model that was unset in the first call."""
     check = record.newest.check if record.newest is not None else None
-    unset = isinstance(check, ValueCheck) and check.constant in {"None", "False"}
+    unset = isinstance(check, ValueCheck) and is_unset(check)
     dropped = isinstance(check, TypeCheck) and "NoneType" in check.found
     if not isinstance(check, ValueCheck | TypeCheck) or not (unset or dropped):
         return False
     source = check.source
     own = source.name == "self" or any(part in source.path for part in (*PARTS, ".config."))
     return own and source.path.startswith(".")
+
+
+def is_unset(check: ValueCheck) -> bool:
+    """Whether nothing was set yet."""
+    return check.constant in {"None", "False"}
+
+
+def _is_cut_around(events: list[Event], second: Second, again: set[tuple[str, str, str]]) -> bool:
+    """Whether the first call also cut a function that calls it, which stays in pieces.
+
+    It is numbered before, and compiled for the call alone: nothing in it has changed.
+    """
+    codes = [
+        (place, place.frame.partition("/")[0])
+        for place, seen in events
+        if not seen.record.skips_frame
+    ]
+    return any(
+        code.isdecimal()
+        and second.code.isdecimal()
+        and int(code) < int(second.code)
+        and (place.input, place.writer, code) not in again
+        for place, code in codes
+    )
 
 
 def _belong(events: list[Event], second: Second) -> bool:

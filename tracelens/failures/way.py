@@ -18,6 +18,9 @@ _ENGINE = re.compile(r"[/\\]torch[/\\]autograd[/\\](?:graph|__init__)\.py$")
 _AROUND = re.compile(r"[/\\]torch[/\\]_functorch[/\\]_aot_autograd[/\\]")
 #: Where Dynamo begins to compile a function, and may let go of it.
 _CONVERTS = re.compile(r"[/\\]torch[/\\]_dynamo[/\\]convert_frame\.py$")
+#: Where Inductor replaces patterns of a graph, and so near the end of a traceback.
+_REPLACES = re.compile(r"[/\\]torch[/\\]_inductor[/\\]pattern_matcher\.py$")
+MATCHING = 8
 #: A statement, without its own words, and how a message begins that Inductor adds to no words.
 _ASSERT = re.compile(r"\s{0,16}(assert [^\n#]{1,100}?)(?:\s{0,9}#|\s*$)")
 _TARGET = "target: "
@@ -39,7 +42,7 @@ def asserted(episode: Episode, index: int) -> dict[str, str]:
 
 
 def reached(episode: Episode) -> dict[str, str]:
-    """Return ``backward``, ``around``, and as ``hook`` the function that the compiler called.
+    """Return ``backward``, ``around``, ``replaces``; as ``hook`` what the compiler called.
 
     A function of the program's own that the compiler calls is a pass, a lowering, the backward of
     an operator. Where Dynamo compiles below ``backward()``, it is as everywhere.
@@ -51,6 +54,8 @@ def reached(episode: Episode) -> dict[str, str]:
             found["backward"] = "yes"
         if _AROUND.search(frames[-1].place):
             found["around"] = "yes"
+        if any(_REPLACES.search(frame.place) for frame in frames[-MATCHING:]):
+            found["replaces"] = "yes"
         if called := _called(frames):
             found |= {
                 "hook": called.function,

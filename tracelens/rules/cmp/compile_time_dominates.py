@@ -12,7 +12,7 @@ from tracelens.frames.compile_seconds import CompileSeconds
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity, Where
 from tracelens.rules import Rule
-from tracelens.words import length
+from tracelens.words import few, length
 
 if TYPE_CHECKING:
     from tracelens.dynamo.blocks import Blocks
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
     from tracelens.logs.guards import GuardTree
     from tracelens.logs.recompiles import Recompile
+    from tracelens.logs.torch_log import CompileSpan
 
 __all__ = ["CompileTimeDominates"]
 
@@ -195,6 +196,7 @@ class CompileTimeDominates(Rule):
         tables: Table[AutotuneTable],
         trees: Table[GuardTree],
         graphs: Table[FxGraph],
+        spans: Table[CompileSpan],
         evidence: Evidence,
     ) -> Iterator[Finding]:
         """Yield one finding: of several ranks, which compile side by side, the slowest counts."""
@@ -211,15 +213,21 @@ class CompileTimeDominates(Rule):
             harmless = _harmless(sums, recompiles, is_told=rest < sums.seconds / 2)
             again = called_often(graphs)
             if again.times:
-                yield self._of_module(sums, rest, again)
+                yield self._of_module(sums, rest, again, sums.seconds * _share(again, spans))
                 return
             finding = self._finding(sums, rest, repeated(trees, graphs), unrolled(graphs), harmless)
             asked = finding.harmless == _START and _is_asked(sums, evidence)
             quiet = {"harmless": None, "severity": self.severity}
             yield finding.model_copy(update=quiet) if asked else finding
 
-    def _of_module(self, sums: CompileSeconds, rest: float, called: CalledOften) -> Finding:
-        """Return the finding where most of a graph is one module that it calls again and again."""
+    def _of_module(
+        self, sums: CompileSeconds, rest: float, called: CalledOften, spent: float
+    ) -> Finding:
+        """Return the finding where most of a graph is one module that it calls again and again.
+
+        ``spent`` are the seconds of the entries that do so.
+        """
+        alone = ", ".join(few(called.entries))
         exact = sums.basis == "measured"
         took = f"{'' if exact else 'about '}{length(1000 * sums.seconds)}"
         data = _data(
@@ -234,16 +242,20 @@ class CompileTimeDominates(Rule):
             title=f"compiling took {took}: one graph holds `{called.module}` {called.times} times",
             message=f"Most of a graph of {called.statements} operations is `{called.module}`, "
             f"which is called {called.times} times with the same weights. Each call is traced and "
-            "compiled anew, and so it is in every recompile. The cost is what all calls but the "
-            "first took, at most.",
+            "compiled anew"
+            + (
+                f" in {alone}; other entries call it less often, and without them compiling took "
+                f"{length(1000 * spent)}."
+                if alone
+                else ", and so it is in every recompile."
+            )
+            + " The cost is what all calls but the first took, at most.",
             severity=Severity.WARNING,
             confidence=Confidence.HIGH if exact else Confidence.MEDIUM,
             count=sums.count,
             where=sums.where,
             evidence=sums.quotes,
-            cost=Cost(
-                ms=round(1000 * sums.seconds * (1 - 1 / called.times), 3), basis="upper_bound"
-            ),
+            cost=Cost(ms=round(1000 * spent * (1 - 1 / called.times), 3), basis="upper_bound"),
             advice=self.advise(data),
             data=data,
         )
@@ -343,6 +355,13 @@ def _harmless(sums: CompileSeconds, recompiles: Table[Recompile], *, is_told: bo
     from tracelens.dynamo.expected_entries import is_expected  # noqa: PLC0415 -- of few logs
 
     return _ENTRIES if is_expected(recompiles) else ""
+
+
+def _share(called: CalledOften, spans: Table[CompileSpan]) -> float:
+    """Return which part of the time took entries that may call it often, by the clocks."""
+    took = [(row.record.frame in called.others, row.record.seconds) for row in spans]
+    whole = sum(seconds for _, seconds in took)
+    return 1 - sum(seconds for is_other, seconds in took if is_other) / whole if whole else 1.0
 
 
 def _held(data: CompileData) -> str:

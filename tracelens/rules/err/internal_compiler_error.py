@@ -130,6 +130,17 @@ class InternalCompilerError(FailureRule):
             proof="torch/_inductor/fx_passes/replace_random.py, torch/_inductor/config.py",
         ),
         Remedy(
+            "no-patterns",
+            "Inductor failed where it replaces patterns of the graph by others: switch that off "
+            "until it is mended. Replacements that make it faster, as of attention, go with it.",
+            setting="torch._inductor.config.pattern_matcher = False",
+            since="2.0",
+            when="the traceback ends in Inductor's pattern matcher",
+            applies=lambda data: "replaces" in data.facts and _of_torch(data),
+            basis="tested",
+            proof="tests/advice/ERR017/no-patterns.py",
+        ),
+        Remedy(
             "out-of-place",
             "The line changes a view of a tensor in place: do it out of place, or on a clone.",
             when="AOTAutograd cannot make a view again",

@@ -10,6 +10,7 @@ from tracelens.failures import Failure
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist, leave_out
 from tracelens.rules.err._known_messages import SAID, final, known, refused, unless
+from tracelens.rules.err._tensor_lists import AS_ONE_TENSOR, reads_list
 from tracelens.words import first_line
 
 __all__ = ["ProgramErrorUnderFakeTensors"]
@@ -53,7 +54,7 @@ def _operator(data: FailureData) -> str:
 
 def _is_told(data: FailureData) -> bool:
     """Tell whether it is known what failed, and that it fails only while it is traced."""
-    return _is_real(data) or _lacks_kernel(data)
+    return _is_real(data) or _needs_data(data)
 
 
 def _of_shapes(data: FailureData) -> bool:
@@ -75,10 +76,15 @@ def _one_dtype(data: FailureData) -> bool:
 
 
 def _lacks_kernel(data: FailureData) -> bool:
-    return bool(_LACKS.search(f"{data.exception}: {data.message}"))
+    return bool(_LACKS.search(f"{data.exception}: {data.message}")) and not reads_list(data)
+
+
+def _needs_data(data: FailureData) -> bool:
+    return _lacks_kernel(data) or bool(reads_list(data))
 
 
 _REMEDIES = (
+    AS_ONE_TENSOR,
     Remedy(
         "own",
         "A tensor that is no input, parameter or buffer of what is compiled is used in it: a"
@@ -119,8 +125,9 @@ _REMEDIES = (
             '@torch.library.custom_op("mylib::my_op", mutates_args=())'
             "  # and my_op.register_fake(...)"
         ),
-        applies=lambda d: any(
-            words in d.message for words in ("data pointer", "tracing into a custom kernel")
+        applies=lambda d: (
+            _lacks_kernel(d)
+            and any(words in d.message for words in ("data pointer", "tracing into a custom"))
         ),
         when="the data pointer of a fake tensor",
         since="2.4",
@@ -187,12 +194,12 @@ _NARROWS = (
             f'@torch.library.register_fake("{_operator(d)}")'
             "  # then torch.library.opcheck(op, args)"
         ),
-        applies=lambda d: not _is_real(d),
+        applies=lambda d: not (_is_real(d) or reads_list(d)),
         since="2.4",
         basis="tested",
         proof="tests/advice/ERR015/fake-kernel.py",
     ),
-    leave_out(lambda d: not (_lacks_kernel(d) and user_code.package(d.file))),
+    leave_out(lambda d: not (_needs_data(d) and user_code.package(d.file))),
 )
 
 
@@ -202,7 +209,8 @@ class ProgramErrorUnderFakeTensors(FailureRule):
     ## Why it matters
     Dynamo runs the program on fake tensors, which have a shape and a type. What fails there
     mostly fails without compiling, too: sizes or types that do not fit. Else it is an operator
-    that has no implementation for fake tensors.
+    that has no implementation for fake tensors, or something needs the numbers in one, which has
+    none: a list of tensors as an index.
 
     ## What it looks like
         torch._dynamo.exc.TorchRuntimeError: Dynamo failed to run FX node with fake tensors: call_function <built-in function add>(*(FakeTensor(..., size=(1, 32)), FakeTensor(..., size=(1, 28))), **{}): got RuntimeError('The size of tensor a (32) must match the size of tensor b (28) at non-singleton dimension 1)')
@@ -212,7 +220,8 @@ class ProgramErrorUnderFakeTensors(FailureRule):
     function runs eagerly, and is as slow as that.
 
     ## What to do
-    Run the same call once without compiling: the same error comes from the program.
+    Run the same call once without compiling: the same error mostly comes from the program. Where
+    the message is about data, it does not.
 
     ## How a live run confirms it
     It does not: the next run of the program shows whether the failure is gone.
@@ -236,13 +245,17 @@ class ProgramErrorUnderFakeTensors(FailureRule):
             found = _FOUND_IN.search(data.message)
             told = f", in `{found[1]}`" if found else f": {first}"
             return f"a tensor with data met the fake ones that tracing uses{told}"
-        if not first:
-            return "an operation of the program fails on its tensors' shapes or dtypes"
+        if done := reads_list(data):
+            return (
+                f"a list of tensors {done}: torch reads their numbers for it, and there are none"
+                " while the program is traced"
+            )
         if _lacks_kernel(data):
             return f"an operator has no implementation for fake tensors: {first}"
-        if not (_of_shapes(data) or _of_dtypes(data) or "scalar type" in first):
+        if first and not (_of_shapes(data) or _of_dtypes(data) or "scalar type" in first):
             return f"an operation of the program fails while it is traced: {first}"
-        return f"an operation of the program fails on its tensors' shapes or dtypes: {first}"
+        said = "an operation of the program fails on its tensors' shapes or dtypes"
+        return f"{said}: {first}" if first else said
 
     def identity(self, failure: Failure) -> tuple[str, ...]:
         """Each operation that fails is a failure of its own."""

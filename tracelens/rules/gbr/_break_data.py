@@ -119,6 +119,8 @@ class BreakData(FindingData):
     helper_at: str = ""
     #: The loop that a function was given up for.
     loop: LoopCode | None = None
+    #: The value of a flag that passes with the first call, with which alone the graph breaks.
+    until: str = ""
 
     @property
     def in_function(self) -> bool:
@@ -186,6 +188,7 @@ def break_data(site: BreakSite, name: str = "") -> BreakData:
         is_helper=site.is_helper,
         helper_at=site.helper_at,
         loop=_loop(loop),
+        until=site.only_if if site.passes else "",
     )
 
 

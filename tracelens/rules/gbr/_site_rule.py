@@ -9,6 +9,7 @@ from tracelens.dynamo import user_code
 from tracelens.dynamo.beside import look_beside
 from tracelens.dynamo.break_effect import effect
 from tracelens.dynamo.breaks import BreakSite, once, sites
+from tracelens.dynamo.first_flags import look_at_flags
 from tracelens.dynamo.guard_facts import one_module
 from tracelens.dynamo.helpers import look_for_helpers
 from tracelens.dynamo.needed_numbers import look_at_values
@@ -20,6 +21,7 @@ from tracelens.frames import Frame
 from tracelens.frames.break_cost import cost_of_break
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.report.stories import Story, called_apart, called_in_lost, graph_break
@@ -28,6 +30,7 @@ from tracelens.rules.gbr._behind import begun_in, behind_of, codes_of
 from tracelens.rules.gbr._break_data import BreakData, Code, Line, break_data
 from tracelens.rules.gbr._calls import LEAVE_CALL_OUT, LEAVE_UNCOMPILED
 from tracelens.rules.gbr._compared import compare_eager
+from tracelens.rules.gbr._first_call import FIRST_CALL, first_alone
 from tracelens.rules.gbr._parts import COMPILE_CLASSES, COMPILE_PARTS
 from tracelens.rules.gbr._pieces import in_pieces, without_inner
 from tracelens.rules.gbr._reported import REPORT_IN_EAGER
@@ -44,6 +47,7 @@ from tracelens.rules.gbr._values import named
 
 __all__ = [
     "COMPILE_INNER",
+    "FIRST_CALL",
     "LEAVE_BREAK",
     "LEAVE_CALL_OUT",
     "LEAVE_STEP",
@@ -251,6 +255,7 @@ COMPARE_EAGER = compare_eager(
 )
 #: What a user of a library can do about a break inside of it.
 LIBRARY = (
+    FIRST_CALL,
     REPORT_IN_EAGER,
     LEAVE_STEP,
     LEAVE_CALL_OUT,
@@ -285,9 +290,12 @@ class SiteRule(Rule):
         setup: Table[SetupBreak],
         frames: Table[Frame],
         trees: Table[GuardTree],
+        recompiles: Table[Recompile],
     ) -> Iterator[Finding]:
         """Yield one finding per line of the program."""
-        yield from self.each(sites(breaks, self.families, setup=setup), breaks, frames, trees)
+        found = sites(breaks, self.families, setup=setup)
+        look_at_flags(found, recompiles, trees)
+        yield from self.each(found, breaks, frames, trees)
 
     def each(
         self,
@@ -327,7 +335,7 @@ class SiteRule(Rule):
             count=site.count,
             where=user_code.where(line),
             evidence=site.quotes(),
-            advice=self.advise(data),
+            advice=first_alone(self.advise(data)),
             data=data,
             harmless=reason or None,
         )

@@ -141,7 +141,7 @@ class AutogradInsideGraph(SiteRule):
         *LIBRARY,
     )
 
-    def check(  # type: ignore[override]
+    def check(
         self,
         breaks: Table[GraphBreak],
         *,

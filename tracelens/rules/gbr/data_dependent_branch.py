@@ -273,7 +273,7 @@ class DataDependentBranch(SiteRule):
         *LIBRARY,
     )
 
-    def check(  # type: ignore[override]  # a rule is passed the tables that it names
+    def check(  # a rule is passed the tables that it names
         self,
         breaks: Table[GraphBreak],
         *,

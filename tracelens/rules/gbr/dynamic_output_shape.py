@@ -16,11 +16,13 @@ from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
 from tracelens.remedies import Remedy, apart
 from tracelens.report import Finding, Severity
+from tracelens.report.stories import as_written
 from tracelens.rules.gbr._called import caller, editable
 from tracelens.rules.gbr._parts import COMPILE_PARTS
 from tracelens.rules.gbr._rounds import goes_over_modules, unrolls
 from tracelens.rules.gbr._site_rule import (
     COMPILE_INNER,
+    FIRST_CALL,
     LEAVE_BREAK,
     LEAVE_CALL_OUT,
     LEAVE_STEP,
@@ -80,6 +82,39 @@ def _captured(data: BreakData) -> bool:
     """Whether the graph would go on behind the line, as far as is seen."""
     counts = bool(_COUNTED.search(data.code))
     return not (data.in_function or data.skipped or counts or _rest(data) or _is_within(data))
+
+
+def _is_around(data: BreakData) -> bool:
+    """Whether a function around the one of the line was given up for it, and that one was not.
+
+    Where that one is, the line stands in a loop: with a size of its own in every round, it was
+    slower each time that it was tried, or the graph broke in the next line.
+    """
+    lost = {as_written(name) for name in data.lost}
+    if not data.skipped or data.leaves or not lost or data.function in lost:
+        return False
+    unnamed = LEAVE_BREAK.applies(data) or NOT_NAMED.applies(data)
+    return (own(data) or unnamed) and not (data.in_function or _is_within(data) or _rest(data))
+
+
+def _is_compared(data: BreakData) -> bool:
+    """Whether it is to be tried: in training Inductor raised with a package's own sizes."""
+    return _is_around(data) and (own(data) or bool(data.inference))
+
+
+def _compared(data: BreakData) -> str:
+    """Say what to try, and what may come of it."""
+    names = ", ".join(f"`{as_written(name)}`" for name in data.lost)
+    said = (
+        f"{'Let' if data.package else 'Or let'} Dynamo capture the unknown size, and compare "
+        f"the times: {names}, which runs eagerly as it is, is compiled then, and what loops over "
+        "unknown sizes may be slower. Where Python branches on the size further on "
+        "(`if len(x) == 0`), or a view needs it, the graph breaks there"
+    )
+    if data.package:
+        return f"{said}."
+    said += ": leave that out, if what follows takes an empty tensor (`max` raises)."
+    return said if data.inference else f"{said} In `backward()` Inductor may raise with it."
 
 
 def _rest(data: BreakData) -> int:
@@ -183,6 +218,7 @@ class DynamicOutputShape(SiteRule):
         leaves_open="the run does not reach the line",
     )
     remedies = (
+        FIRST_CALL,
         # What a package does with the result is not known: a view of it may need the number.
         REPORT_IN_EAGER,
         LEAVE_STEP,
@@ -284,25 +320,28 @@ class DynamicOutputShape(SiteRule):
         ),
         Remedy(
             "capture-and-compare",
-            "Or let Dynamo capture the unknown size, and compare the times: the whole function "
-            "runs eagerly as it is, and compiled code that loops over unknown sizes may be slower. "
-            "Where Python branches on the size further on (`if len(x) == 0`), leave that out "
-            "first, if what follows takes an empty tensor (`max` raises): the function is given "
-            "up there otherwise.",
-            when="a function of your own was given up, in no autograd.Function; not for a loop "
-            "over modules or over what the function is called with",
-            applies=lambda data: (
-                own(data)
-                and bool(data.skipped)
-                and not (data.in_function or _is_within(data) or _in_rounds(data))
-            ),
+            _compared,
+            when="a function that calls the one of the line was given up, that one itself was not, "
+            "nor is it an autograd.Function; in a package, gradients are off, and nothing else is "
+            "named; not for a loop over modules or over what the function is called with",
+            applies=lambda data: _is_compared(data) and not _in_rounds(data),
             setting="torch._dynamo.config.capture_dynamic_output_shape_ops = True",
             env="TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS=1",
             since="2.1",
-            basis="untestable",
-            proof="whether it is faster depends on the function",
+            basis="tested",
+            proof="tests/advice/GBR008/capture-and-compare.py",
         ),
         LEAVE_BREAK,
+        Remedy(
+            "capture-raised",
+            "With `capture_dynamic_output_shape_ops`, which torch's hint names, a step took half "
+            "the time in two programs, and in a third one Inductor raised in `backward()`.",
+            when="the same in training, in a package",
+            applies=lambda data: bool(data.package) and _is_around(data) and not data.inference,
+            basis="untestable",
+            proof="it says what is known, and asks for no change",
+            says=True,
+        ),
     )
 
     def each(

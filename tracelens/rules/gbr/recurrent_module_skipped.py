@@ -97,7 +97,7 @@ class RecurrentModuleSkipped(SiteRule):
         ),
     )
 
-    def check(  # type: ignore[override]  # a rule is passed the tables that it names
+    def check(
         self,
         breaks: Table[GraphBreak],
         *,
@@ -116,7 +116,10 @@ class RecurrentModuleSkipped(SiteRule):
             for site in sites(breaks)
             if named(site).rpartition(".")[2] in PACKING
         }
-        for finding in super().check(breaks, setup=setup, frames=frames, trees=trees):
+
+        for finding in super().check(
+            breaks, setup=setup, frames=frames, trees=trees, recompiles=recompiles
+        ):
             where = finding.where
             if not varied and (where is None or (where.file, where.function) not in packed):
                 yield finding

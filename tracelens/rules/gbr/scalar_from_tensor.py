@@ -29,6 +29,7 @@ from tracelens.rules.gbr._parts import COMPILE_PARTS
 from tracelens.rules.gbr._scalar_data import ScalarData, scalar_data
 from tracelens.rules.gbr._site_rule import (
     COMPILE_INNER,
+    FIRST_CALL,
     LEAVE_BREAK,
     LEAVE_CALL_OUT,
     LEAVE_STEP,
@@ -166,6 +167,7 @@ class ScalarFromTensor(SiteRule):
         leaves_open="the run does not reach the line",
     )
     remedies = (
+        FIRST_CALL,
         Remedy(
             "unknown-size",
             "The operator's implementation for fake tensors reads data that is not there. Ask for "
