@@ -62,13 +62,12 @@ class BreakSite(msgspec.Struct):
     beside: tuple[str, ...] = ()
     #: The modules that lead there, where the stack leaves them out and the guards name them.
     led: tuple[str, ...] = ()
-    #: Whether the log holds guards, which name such modules.
-    guarded: bool = True
+    guarded: bool = True  #: Whether the log holds guards, which name such modules.
     #: There are none, or single layers alone and several functions that break below that module.
     alone: bool = False
-    #: The modules that the function at :attr:`top` calls, such as ``encoder`` or ``layers.0``.
+    #: Modules that the function at :attr:`top` calls, such as ``encoder`` or ``layers.0``, and
+    #: their classes, where it is given up and each of them has no break.
     parts: tuple[str, ...] = ()
-    #: Classes of modules that it calls, where it is given up and each of them has no break.
     classes: tuple[str, ...] = ()
     #: Modules that the program's own function with a call of the package calls beside that call.
     others: tuple[str, ...] = ()
