@@ -97,6 +97,15 @@ def _is_around(data: BreakData) -> bool:
     return (own(data) or unnamed) and not (data.in_function or _is_within(data) or _rest(data))
 
 
+_CAPTURED = (
+    "Let Dynamo capture the unknown size. Inductor and eager take it; a backend of another vendor "
+    "often does not. Where Python branches on the size further on (`if len(x) == 0`), or a view "
+    "needs it, the graph breaks there: leave that out, if what follows takes an empty tensor "
+    "(`max` raises)."
+)
+_IN_TRAINING = " In `backward()` Inductor may raise with it."
+
+
 def _is_compared(data: BreakData) -> bool:
     """Whether it is to be tried: in training Inductor raised with a package's own sizes."""
     return _is_around(data) and (own(data) or bool(data.inference))
@@ -114,7 +123,7 @@ def _compared(data: BreakData) -> str:
     if data.package:
         return f"{said}."
     said += ": leave that out, if what follows takes an empty tensor (`max` raises)."
-    return said if data.inference else f"{said} In `backward()` Inductor may raise with it."
+    return said if data.inference else said + _IN_TRAINING
 
 
 def _rest(data: BreakData) -> int:
@@ -228,10 +237,7 @@ class DynamicOutputShape(SiteRule):
         COMPILE_INNER,
         Remedy(
             "capture-size",
-            "Let Dynamo capture the unknown size. Inductor and eager take it; a backend of another "
-            "vendor often does not. Where Python branches on the size further on "
-            "(`if len(x) == 0`), or a view needs it, the graph breaks there: leave that out, if "
-            "what follows takes an empty tensor (`max` raises).",
+            lambda data: _CAPTURED + ("" if data.inference else _IN_TRAINING),
             when="Inductor, or the backends that run eagerly; no function was given up, nor what "
             "comes behind the line; in no autograd.Function; the line reads no number of a tensor "
             "beside it; `torch.combinations` is not compiled beside it",
