@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from tracelens.dynamo.breaks import BreakSite, sites
 from tracelens.dynamo.empties import leave_out
+from tracelens.dynamo.first_flags import look_at_flags
 from tracelens.dynamo.float_states import float_states, state_at
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
@@ -284,6 +285,7 @@ class DataDependentBranch(SiteRule):
     ) -> Iterator[Finding]:
         """Yield one finding per line, with the float that is to be kept otherwise first."""
         found = sites(breaks, self.families, setup=setup)
+        look_at_flags(found, recompiles, trees)
         states = recompiles.derived(float_states)
         for site in found:
             site.state = state_at(site, states)
