@@ -6,7 +6,6 @@ for each piece of advice of a family of rules: what is called alike says the sam
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
@@ -39,6 +38,8 @@ def is_doubtful(advice: Advice) -> bool:
 
 def written(campaign: Path) -> str:
     """Return what the file is to hold."""
+    import json  # noqa: PLC0415 -- the file is made with it, nothing else
+
     sums: Counter[tuple[str, str, bool]] = Counter()
     for library in json.loads(campaign.read_text(encoding="utf-8"))["libraries"]:
         if (library.get("round") or 0) < SINCE:
