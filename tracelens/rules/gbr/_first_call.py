@@ -24,6 +24,10 @@ FIRST_CALL = Remedy(
 )
 
 
+#: What mends the whole of it: nothing else is to be done, and nothing to be looked for.
+ALONE = frozenset({FIRST_CALL.id, "without-input-gradients"})
+
+
 def first_alone(advice: tuple[Advice, ...]) -> tuple[Advice, ...]:
     """Return the advice; where the first call is all that comes to the line, that alone."""
-    return tuple(one for one in advice if one.id == FIRST_CALL.id) or advice
+    return tuple(one for one in advice if one.id in ALONE) or advice

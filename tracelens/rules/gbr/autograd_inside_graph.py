@@ -36,6 +36,15 @@ _ELSEWHERE = (
 _OF_TORCH = re.compile(r"(?:^|/)optim/\w+\.py$")
 
 
+def _is_of_inputs(data: BreakData) -> bool:
+    """Whether it is the hook of ``enable_input_require_grads``.
+
+    With transformers 5.24 and peft 0.21, a LoRA in training had five breaks with it and none
+    without, the same losses and the same gradients.
+    """
+    return data.package == "transformers" and data.function == "make_inputs_require_grads"
+
+
 class AutogradInsideGraph(SiteRule):
     """``backward()``, ``autograd.grad()`` or ``requires_grad_()`` breaks the graph it stands in.
 
@@ -137,6 +146,19 @@ class AutogradInsideGraph(SiteRule):
             applies=lambda data: bool(data.package and getattr(data, "flagged", "")),
             basis="tested",
             proof="tests/advice/GBR010/set-outside.py",
+        ),
+        Remedy(
+            "without-input-gradients",
+            "If the model checkpoints activations, let it do so without reentrant autograd, which "
+            "needs no gradients of the inputs, and take the hook off that asks for them; behind "
+            "`get_peft_model`, which sets it, too.",
+            when="the hook of transformers that gives embeddings a gradient",
+            applies=_is_of_inputs,
+            code="base = model.get_base_model()  # of peft; without it, the model itself\n"
+            "base.gradient_checkpointing_enable("
+            'gradient_checkpointing_kwargs={"use_reentrant": False})\n'
+            "base.disable_input_require_grads()",
+            proof="https://huggingface.co/docs/transformers/main_classes/model",
         ),
         *LIBRARY,
     )
