@@ -137,10 +137,11 @@ class CompileTimeDominates(Rule):
         ),
         Remedy(
             "some-rounds",
-            "Compile a function of some ten rounds, and call it again and again: it is compiled "
-            "once, where what differs from call to call is in tensors, not in numbers. With 96 "
-            "small rounds, compiling took a quarter of the time, and a call 1.4 times as long; a "
-            "single round as a function was slower than eager.",
+            "Compile a function of some ten rounds instead of what holds the loop, which would "
+            "take it in, and call it again and again: it is compiled once, where what differs from "
+            "call to call is in tensors, not in numbers. With 96 small rounds, compiling took a "
+            "quarter of the time, and a call 1.4 times as long; a single round as a function was "
+            "slower than eager.",
             when="most of a graph is one loop, in code of your own",
             applies=lambda data: bool(data.rounds) and not data.package,
             code="for _ in range(rounds // 10):\n    x = ten_rounds(x)  # compiled; is given its "

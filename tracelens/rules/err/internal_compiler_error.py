@@ -134,7 +134,7 @@ class InternalCompilerError(FailureRule):
             "Inductor failed where it replaces patterns of the graph by others: switch that off "
             "until it is mended. Replacements that make it faster, as of attention, go with it.",
             setting="torch._inductor.config.pattern_matcher = False",
-            since="2.0",
+            since="2.1",
             when="the traceback ends in Inductor's pattern matcher",
             applies=lambda data: "replaces" in data.facts and _of_torch(data),
             basis="tested",

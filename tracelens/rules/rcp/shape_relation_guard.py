@@ -20,6 +20,7 @@ from tracelens.logs.recompiles import GuardFailure, Recompile, TensorMismatch
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.report.programs import is_library
+from tracelens.rules.rcp._bounds import COUNT_OUTSIDE, bounded, is_counter, looked_at
 from tracelens.rules.rcp._branched import branched, branches
 from tracelens.rules.rcp._changed_there import CHANGE_OUTSIDE, is_changed_there, read_at
 from tracelens.rules.rcp._changes import owner
@@ -44,7 +45,6 @@ from tracelens.rules.rcp._relation import (
     is_of_one,
     is_one_of_many,
     is_range,
-    needs_number,
     needs_one,
     outside,
     takes_number,
@@ -109,6 +109,7 @@ class ShapeRelationGuard(RecompileRule):
     )
 
     remedies = (
+        COUNT_OUTSIDE,
         UNEQUAL_FIRST,
         Remedy(
             "one-layout",
@@ -249,7 +250,10 @@ class ShapeRelationGuard(RecompileRule):
             history.function,
             user_code.short(history.file),
             place.code or str(first.check),
-            title=f"`{history.function}` is compiled for every value of `{value_of(data)}`"
+            title=f"`{history.function}` is compiled again for each number of a counter"
+            + (f": `{line}`" if line else "")
+            if is_counter(data)
+            else f"`{history.function}` is compiled for every value of `{value_of(data)}`"
             if data.is_specialized
             else f"`{history.function}` is compiled once more where {condition} does not hold"
             if condition
@@ -257,11 +261,15 @@ class ShapeRelationGuard(RecompileRule):
             + (f" of `{line}`" if line else ""),
             message=f"The entry is valid only while `{first.check}`"
             + (f", because of `{line}`" if line else "")
-            + ": a condition on a symbolic value. "
-            + _bounded(data)
-            + ("" if advice else _looked_at(data))
+            + (
+                ": the state of an `itertools.count`. "
+                if is_counter(data)
+                else ": a condition on a symbolic value. "
+            )
+            + bounded(data)
+            + ("" if advice else looked_at(data))
             + (f" It took {heavy}." if heavy else ""),
-            severity=Severity.WARNING if heavy else None,
+            severity=Severity.WARNING if heavy or is_counter(data) else None,
             count=len(steps),
             where=user_code.where(place),
             evidence=[step.quote() for step in steps[:MAX_QUOTED]],
@@ -358,42 +366,3 @@ def _is_specialized(steps: list[Step]) -> bool:
         and len({guard.name for guard in guards}) == 1
         and all(guard.operator == "==" and is_number(guard.expected) for guard in guards)
     )
-
-
-def _bounded(data: RelationData) -> str:
-    conditions = data.conditions
-    if data.is_specialized:
-        return (
-            "The line needs the number itself, so every value is compiled again, up to the limit."
-        )
-    if needs_number(data) and not branches(data.code):
-        name = data.guards[0].name
-        if data.is_once:
-            return f"The entry compiled next is bound to no value of `{name}`: it serves others."
-        others = "numbers" if is_float(data) else "sizes"
-        return f"An entry serves one value of `{name}`: {others} that give another need their own."
-    if conditions == 1 and data.is_range:
-        return "Sizes below and above need entries of their own, each of which may have a range."
-    if conditions == 1:
-        return "Each side of it is compiled once, so the number of entries is bounded."
-    return (
-        f"The line puts {conditions} such conditions on the sizes so far, and each side of each "
-        "needs an entry."
-    )
-
-
-def _looked_at(data: RelationData) -> str:
-    """Say why no change is named: what is compiled in a warm-up instead are the same entries."""
-    if data.of_one:
-        text = f" {data.of_one}"
-    else:
-        text = " Nothing is known that spares this entry: the condition is on no remainder and no "
-        text += "stride, and "
-        text += (
-            "the line branches on the size of a tensor that the function makes itself."
-            if is_made_inside(data)
-            else "the line is no branch of the program's own."
-        )
-    if data.is_learned:
-        text += " The first size stays a constant, in an entry beside those of the two sides."
-    return text
