@@ -17,11 +17,11 @@ def told(path: Path) -> Finding:
 def test_a_counter_is_no_condition_with_two_sides(tmp_path: Path) -> None:
     log = LOGS / "fires-counter.log"
     counted = told(log)
-    assert ids(counted) == ["count-outside"]
+    assert ids(counted) == ["leave-counter"]
     assert counted.severity is Severity.WARNING
     assert "two sides" not in counted.message
     assert "bounded" not in counted.message
     other = tmp_path / "run.log"
     text = log.read_text()
     other.write_text(text.replace("___normalize_count_iter(G['Item'].numbers) ==", "n % 4 =="))
-    assert all("count-outside" not in ids(one) for one in analyze(str(other)).findings)
+    assert all("leave-counter" not in ids(one) for one in analyze(str(other)).findings)

@@ -1,30 +1,28 @@
-"""Objects that number themselves by an ``itertools.count``, made in compiled code."""
+"""A number with a point that the compiled function changes itself."""
 
-import itertools
-
-
-class Item:
-    numbers = itertools.count()
-
-    def __init__(self, value):
-        self.number = next(Item.numbers)
-        self.value = value
+import torch
 
 
-def solve(x):
-    return sum(item.value for item in [Item(x + n) for n in range(2)])
+class Agent:
+    def __init__(self):
+        self.rate = 1.0
+
+    def act(self, x):
+        # before:
+        self.rate = max(0.05, self.rate * 0.99)
+        # after:
+        # pass
+        # end
+        return x + torch.ones_like(x) * self.rate
 
 
-# before:
-# after:
-# solve = torch.compiler.disable(solve)
-# end
-
-
-@torch.compile(backend="aot_eager")
-def forward(x):
-    return torch.relu(solve(x * 2)) + 1
+agent = Agent()
+act = torch.compile(agent.act, backend="aot_eager")
 
 
 def step(number):
-    return forward(torch.ones(4))
+    # before:
+    # after:
+    # agent.rate = max(0.05, agent.rate * 0.99)
+    # end
+    return act(torch.ones(4))

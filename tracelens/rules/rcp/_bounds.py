@@ -11,7 +11,7 @@ from tracelens.rules.rcp._relation import (
     needs_number,
 )
 
-__all__ = ["COUNT_OUTSIDE", "bounded", "is_counter", "looked_at"]
+__all__ = ["LEAVE_COUNTER", "bounded", "is_counter", "looked_at"]
 
 #: How Dynamo guards the state of an ``itertools.count``.
 _COUNTER = "___normalize_count_iter("
@@ -22,8 +22,8 @@ def is_counter(data: RelationData) -> bool:
     return any(_COUNTER in guard.name for guard in data.guards) or _COUNTER in data.source
 
 
-COUNT_OUTSIDE = Remedy(
-    "count-outside",
+LEAVE_COUNTER = Remedy(
+    "leave-counter",
     lambda data: (
         f"Leave out of what is compiled what counts (`{data.code}`): put `torch.compiler.disable` "
         "around the function of your own that leads there, and pass its results in."
@@ -33,7 +33,7 @@ COUNT_OUTSIDE = Remedy(
     code="solve = torch.compiler.disable(solve)",
     since="2.1",
     basis="tested",
-    proof="tests/advice/RCP023/count-outside.py",
+    proof="tests/advice/RCP023/leave-counter.py",
 )
 
 

@@ -20,7 +20,7 @@ from tracelens.logs.recompiles import GuardFailure, Recompile, TensorMismatch
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.report.programs import is_library
-from tracelens.rules.rcp._bounds import COUNT_OUTSIDE, bounded, is_counter, looked_at
+from tracelens.rules.rcp._bounds import LEAVE_COUNTER, bounded, is_counter, looked_at
 from tracelens.rules.rcp._branched import branched, branches
 from tracelens.rules.rcp._changed_there import CHANGE_OUTSIDE, is_changed_there, read_at
 from tracelens.rules.rcp._changes import owner
@@ -109,7 +109,7 @@ class ShapeRelationGuard(RecompileRule):
     )
 
     remedies = (
-        COUNT_OUTSIDE,
+        LEAVE_COUNTER,
         UNEQUAL_FIRST,
         Remedy(
             "one-layout",
