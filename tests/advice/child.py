@@ -78,17 +78,17 @@ class _Gpu:
 
         self.torch = torch
         self.name = torch.cuda.get_device_name()
-        self.lock = (Path(tempfile.gettempdir()) / "tracelens-advice.lock").open("w")
 
     def now(self) -> float:
         self.torch.cuda.synchronize()
         return time.perf_counter()
 
     def __enter__(self) -> None:
+        self.lock = (Path(tempfile.gettempdir()) / "tracelens-advice.lock").open("w")
         fcntl.flock(self.lock, fcntl.LOCK_EX)
 
     def __exit__(self, *error: object) -> None:
-        fcntl.flock(self.lock, fcntl.LOCK_UN)
+        self.lock.close()  # which lets go of it
 
 
 def _milliseconds(step: Any, steps: int, now: Callable[[], float]) -> float:

@@ -74,9 +74,9 @@ _EXPORTS = re.compile(r"[/\\]torch[/\\]_?export[/\\]")
 _PAIR = 2
 #: What stands before the name in the record of a graph break, which is no failure.
 _RECORDED = "Reason: "
-#: A key of a dict as Python prints it, and the number behind it.
 #: How generated code launches a kernel of Triton.
 _LAUNCHED = re.compile(r"(\w+)\.run\(")
+#: A key of a dict as Python prints it, and the number behind it.
 _KEY = re.compile(r"[{(,] ?['\"]$")
 _COUNT = re.compile(r"['\"][:,] \d{1,9}\s*[,})]")
 

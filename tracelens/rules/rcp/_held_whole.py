@@ -21,8 +21,10 @@ BOUND = "bound"
 
 #: Calls that were tried with a symbol: each value is compiled all the same.
 _NEEDS = (
-    r"\b(?:range|(?:avg|max|lp)_pool[123]d|unfold|chunk|tensor_split|one_hot|round)\([^#]*\b{}\b"
+    r"\b(?:range|(?:avg|max|lp)_pool[123]d|unfold|chunk|tensor_split|one_hot|round"
+    r"|permute|transpose|movedim|moveaxis|swapaxes|swapdims)\([^#]*\b{}\b"
 )
+_ITEM = re.compile(r"\[\d{1,5}\]\Z")
 #: One of several indices of a tensor: ``x[:, self.k]``.
 _INDEX = r"[\w\])]\[(?:[^\[\]]{{0,80}}, ?(?:\w+\.){{0,8}}{0} ?[,\]]|(?:\w+\.){{0,8}}{0} ?,)"
 #: ``cache[:, self.pos : self.pos + t]``: within brackets, beside a colon; or in a range of torch's.
@@ -38,7 +40,8 @@ def needs_whole(data: RecompileData) -> bool:
 
 
 def _needs(source: str, code: str) -> bool:
-    name = re.escape(source.rpartition(".")[2])
+    # Of a list, all items are handed over: `permute(*self.order)`.
+    name = re.escape(_ITEM.sub("", source.rpartition(".")[2]))
     return bool(name) and any(re.search(one.format(name), code) for one in (_NEEDS, _INDEX))
 
 
