@@ -38,8 +38,9 @@ program on one machine, not a promise.
 
 `python benchmarks/advice.py` runs them all, `python benchmarks/advice.py RCP002` those of one rule;
 `--resume` leaves out those that were run today. On other people's programs the same advice was
-followed as well ([what came of it](campaigns/libraries.json)): what helped in less than two thirds
-of them, from three tries on, is printed as `try:` instead of `fix:`, with the numbers.
+followed as well ([what came of it](campaigns/libraries.json)): what is not expected to help in
+three quarters of programs, by what came of it or, where few followed it, of advice of its family,
+is printed as `try:` instead of `fix:`, with the numbers.
 The programs are in `tests/advice/`. A link instead of a test is the thread or document that an
 advice is from; "not here" says why no test on a CPU can show it.
 

@@ -22,25 +22,89 @@ def test_what_does_not_apply_is_no_try(tmp_path: Path) -> None:
     outcomes = ("worked", "no effect", "slower", "does not apply", "not tried (why)", "worked")
     advice = [{"code": "GBR001", "id": "capture", "outcome": outcome} for outcome in outcomes]
     path = tmp_path / "campaign.json"
-    older = {"round": followed.SINCE - 1, "advice": advice}
-    path.write_text(json.dumps({"libraries": [{"round": 99, "advice": advice}, older]}))
+    path.write_text(json.dumps({"libraries": [{"round": 99, "advice": advice}, {"round": 1}]}))
     assert followed.written(path) == "GBR capture 2 4\n"
 
 
 @pytest.mark.parametrize(
-    ("worked", "tried", "promise"),
-    [(0, 0, "fix"), (1, 2, "fix"), (1, 3, "try"), (2, 3, "fix"), (5, 8, "try"), (6, 9, "fix")],
+    ("own", "rest", "part"),
+    [
+        ((1, 1), (2, 4), 0.8),  # of the family 3 of 5, and four times 3/5: one try of 3/5
+        ((0, 1), (3, 4), 0.3),
+        ((3, 4), (0, 1), 0.72),
+        ((0, 0), (3, 5), 0.6),
+    ],
 )
-def test_what_helps_in_two_thirds_is_a_fix(worked: int, tried: int, promise: str) -> None:
-    advice = Advice(text="Do this.", worked=worked, tried=tried)
-    assert _words.promise(advice) == promise
-    said = f"Followed in {tried} other programs, it helped in {worked}."
-    assert _words.advice(advice).endswith(said) is (promise == "try")
+def test_few_tries_say_what_the_family_says(
+    own: tuple[int, int], rest: tuple[int, int], part: float
+) -> None:
+    sums = {("GBR", "own"): own, ("GBR", "rest"): rest}
+    assert followed.expected("GBR", "own", sums) == pytest.approx(part)
+    assert followed.expected("TUN", "own", sums) is None
 
 
-def test_what_came_of_it_is_of_the_family(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(followed, "_sums", lambda: {("GBR", "half"): (2, 4)})
-    advice = [Advice(id="half", text="Do half."), Advice(id="new", text="Do that.")]
-    found = followed.recorded("GBR001", advice)
-    assert [(one.id, one.worked, one.tried) for one in found] == [("half", 2, 4), ("new", 0, 0)]
-    assert followed.recorded("ERR000", advice) == tuple(advice)
+def test_what_little_of_a_family_was_followed_leans_on_all_advice() -> None:
+    sums = {("GBR", "own"): (0, 1), ("RCP", "rest"): (19, 19)}
+    family = (0 + 4 * 0.95) / 5
+    assert followed.expected("GBR", "other", sums) == pytest.approx(family)
+    assert followed.expected("GBR", "own", sums) == pytest.approx(family / 2)
+
+
+@pytest.mark.parametrize(
+    ("worked", "tried", "label"),
+    [(9, 11, "fix"), (8, 11, "try"), (1, 1, "fix"), (0, 1, "try"), (0, 0, "try")],
+)
+def test_what_promises_three_quarters_is_a_fix(
+    monkeypatch: pytest.MonkeyPatch, worked: int, tried: int, label: str
+) -> None:
+    sums = {("GBR", "rest"): (62 - worked, 100 - tried), ("GBR", "half"): (worked, tried)}
+    monkeypatch.setattr(followed, "_sums", lambda: sums)
+    followed._label.cache_clear()
+    (found,) = followed.recorded("GBR001", [Advice(id="half", text="Do half.")])
+    followed._label.cache_clear()
+    assert (found.worked, found.tried, found.label) == (worked, tried, label)
+    assert _words.promised(found).startswith(f"{label.capitalize()}: Do half.")
+
+
+def test_nothing_is_said_of_a_family_that_nobody_followed() -> None:
+    advice = Advice(id="half", text="Do half.")
+    assert followed.recorded("XYZ001", [advice]) == (advice,)
+
+
+@pytest.mark.parametrize(
+    ("worked", "tried", "said"),
+    [
+        (5, 8, " Followed in 8 other programs, it helped in 5."),
+        (0, 2, " Followed in 2 other programs, it helped in none."),
+        (1, 1, " Followed in 1 other program, it helped in 1."),
+        (0, 0, ""),
+    ],
+)
+def test_what_is_to_be_tried_says_what_came_of_it(worked: int, tried: int, said: str) -> None:
+    advice = Advice(text="Do this.", worked=worked, tried=tried, label="try")
+    assert _words.advice(advice) == f"Do this.{said}"
+    assert _words.advice(advice.model_copy(update={"label": "fix"})) == "Do this."
+
+
+def test_each_round_was_foretold_by_those_before() -> None:
+    """What was to be expected of a fix is what came of it, and better than of the rest."""
+    libraries = json.loads((ROOT / "docs/campaigns/libraries.json").read_text())["libraries"]
+    tries = [
+        (one.get("round") or 0, advice["code"][:3], advice["id"], advice["outcome"] == "worked")
+        for one in libraries
+        for advice in one.get("advice", ())
+        if advice["outcome"] == "worked" or advice["outcome"] in followed.FAILED
+    ]
+    came: dict[bool, list[bool]] = {True: [], False: []}
+    for now in {number for number, *_ in tries if number >= 29}:
+        sums: dict[tuple[str, str], tuple[int, int]] = {}
+        for number, family, name, worked in tries:
+            if number < now:
+                before = sums.get((family, name), (0, 0))
+                sums[family, name] = (before[0] + worked, before[1] + 1)
+        for number, family, name, worked in tries:
+            if number == now:
+                part = followed.expected(family, name, sums)
+                came[part is None or part >= followed.SURE].append(worked)
+    assert sum(came[True]) / len(came[True]) > 0.75
+    assert sum(came[False]) / len(came[False]) < 0.6

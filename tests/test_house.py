@@ -163,10 +163,10 @@ def test_every_grammar_belongs_to_a_log_kind() -> None:
 #: and what only a type checker imports counts as well.
 LAYERS = tuple(
     """
-    version late errors words context timelimit copies workers instances remembered automaton
-    lark_tables grammars experiment policies config report remedies render evidence logs dynamo
-    traces inductor onednn failures frames summaries rules plugins source judging fleet engine
-    live testing tracelens cli __main__
+    version context compiled late errors words timelimit copies workers instances remembered
+    automaton lark_tables grammars experiment policies config report remedies render evidence logs
+    dynamo traces inductor onednn failures frames summaries rules plugins source judging fleet
+    engine live testing tracelens cli __main__
     """.split()  # noqa: SIM905 -- read from left to right, as a drawing
 )
 

@@ -23,6 +23,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from tracelens import context
+from tracelens.compiled import compiled
 from tracelens.version import __version__
 
 __all__ = [
@@ -244,7 +245,7 @@ class Automaton:
         number, row = self._tables.states[state]
         if number not in self._lexers:
             written, flags, terminals = self._tables.lexers[number]
-            patterns = [re.compile(one, flags) for one in written]
+            patterns = [compiled(one, flags) for one in written]
             match = patterns[0].match if len(patterns) == 1 else _any_of(patterns)
             self._lexers[number] = match, terminals
         actions = {

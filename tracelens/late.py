@@ -19,7 +19,9 @@ class Late(Generic[AnyStr]):
     @cached_property
     def compiled(self) -> re.Pattern[AnyStr]:
         """The pattern itself."""
-        return re.compile(self._written, self._flags)
+        from tracelens.compiled import compiled  # noqa: PLC0415 -- with it comes what reads files
+
+        return compiled(self._written, self._flags)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

@@ -55,6 +55,7 @@ def execute(given: Sequence[str]) -> int:
 
                 traceback.print_exc()
             code = _complain(error)
+        _keep_patterns()
     if not flush() and rest[:1] != ["run"]:
         return code or 2
     return code if given else 2
@@ -74,6 +75,14 @@ def _run(argv: list[str]) -> int:
 
         result = command(argv).main(args=argv, prog_name="tracelens", standalone_mode=False)
     return result if isinstance(result, int) else 0
+
+
+def _keep_patterns() -> None:
+    """Keep the patterns that the run compiled, where it may keep anything."""
+    if context.current().cache is not None:
+        from tracelens import compiled
+
+        compiled.keep()
 
 
 def _is_plain(argv: Sequence[str]) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens.evidence import Seen, Table
+from tracelens.late import late
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
@@ -16,17 +17,17 @@ if TYPE_CHECKING:
 __all__ = ["SIZED", "Blocks", "repeated"]
 
 #: A numbered module, and the first part of it, which has a name: ``layers[3].attention``.
-_PART = re.compile(r"\._modules\['(\d{1,6})'\]\._modules\['([A-Za-z_][^']{0,80})'\]")
+_PART = late(r"\._modules\['(\d{1,6})'\]\._modules\['([A-Za-z_][^']{0,80})'\]")
 #: Behind it, the modules on the way to a part, and a parameter.
-_WITHIN = re.compile(r"(?:\._modules\['[^']{1,80}'\]){1,40}(?:\._parameters\['[^']{1,80}'\])?")
+_WITHIN = late(r"(?:\._modules\['[^']{1,80}'\]){1,40}(?:\._parameters\['[^']{1,80}'\])?")
 #: A global or an argument that holds the module, or the module whose ``forward`` is compiled.
-_ROOT = re.compile(r"[GL]\['([A-Za-z_]\w{0,80})'\]\._modules")
+_ROOT = late(r"[GL]\['([A-Za-z_]\w{0,80})'\]\._modules")
 #: What a tensor is checked for: where it is, and its size.
 SIZED = re.compile(r"check_tensor\(([^,]{1,600}), .{1,400}?size=\[([\d, ]{0,80})\]")
-_NAME = re.compile(r"\._modules\['([^']{1,80})'\]")
+_NAME = late(r"\._modules\['([^']{1,80})'\]")
 #: How an input of a graph is called after where it is: all but letters and digits is one ``_``.
-_MANGLED = re.compile(r"[^A-Za-z0-9]+")
-_INPUT = re.compile(r"_modules_(\d{1,6})_(?=modules_[A-Za-z])")
+_MANGLED = late(r"[^A-Za-z0-9]+")
+_INPUT = late(r"_modules_(\d{1,6})_(?=modules_[A-Za-z])")
 
 
 class Blocks(NamedTuple):

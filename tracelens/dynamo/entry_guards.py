@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tracelens.evidence import Place, Table
+from tracelens.late import late
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import MAX_DIGITS, Source
 
@@ -27,15 +28,15 @@ __all__ = [
 
 #: An argument, or a part of one: ``L['x']``, ``L['batch']['image']``; no member of a module,
 #: and nothing that waited on the stack for the graph to go on.
-_TENSOR = re.compile(
+_TENSOR = late(
     r"check_tensor\(L\['(?!self'|___)(?P<name>\w{1,80})'\](?P<path>(?:\['\w{1,80}'\]|\[\d{1,4}\]){0,6}),"
 )
-_SIZES = re.compile(r", size=\[(?P<sizes>[\d, None]{0,400})\]")
-_STRIDES = re.compile(r", stride=\[(?P<strides>[\d, None]{0,400})\]")
-_TOKEN = re.compile(r", torch\.int(?:64|32), .{0,80}, size=\[(?:\d{1,9}|None), 1\]")
+_SIZES = late(r", size=\[(?P<sizes>[\d, None]{0,400})\]")
+_STRIDES = late(r", stride=\[(?P<strides>[\d, None]{0,400})\]")
+_TOKEN = late(r", torch\.int(?:64|32), .{0,80}, size=\[(?:\d{1,9}|None), 1\]")
 
 #: The sizes that an entry with a symbol takes: ``2 <= L['x'].size()[0] <= 15``.
-_RANGE = re.compile(
+_RANGE = late(
     r"(?:(?P<low>\d{1,18}) <= )?"
     r"L\['(?P<name>\w{1,80})'\](?P<path>(?:\['\w{1,80}'\]|\[\d{1,4}\]){0,6})"
     r"\.size\(\)\[(?P<index>\d{1,3})\](?: <= (?P<high>\d{1,18}))?$"
@@ -43,8 +44,8 @@ _RANGE = re.compile(
 
 #: An attribute of the module, or of what it holds, by plain names.
 _KEPT = r"(?P<source>L\['(?:self|args)'\](?:\[0\])?(?:\.\w{1,80}){1,8})"
-_NONE = re.compile(_KEPT + " is None$")
-_EQUAL = re.compile(_KEPT + r" == (?P<value>'[\w .-]{1,80}'|\d{1,18}|True|False)$")
+_NONE = late(_KEPT + " is None$")
+_EQUAL = late(_KEPT + r" == (?P<value>'[\w .-]{1,80}'|\d{1,18}|True|False)$")
 
 #: An argument, and which of its dimensions.
 Dimension = tuple[str, int]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
+from tracelens.late import late
 
 if TYPE_CHECKING:
     from tracelens.dynamo.breaks import BreakSite
@@ -15,27 +15,27 @@ if TYPE_CHECKING:
 __all__ = ["look_for_floats", "look_for_numbers"]
 
 #: A tensor without dimensions, which is made of an attribute: ``self.hop_length = np.prod(...)``.
-_NUMBER = re.compile(
+_NUMBER = late(
     r"check_tensor\(___from_numpy\(L\['\w{1,60}'\](?:\._modules\['\w{1,60}'\]){0,20}"
     r"\.(\w{1,60})\), [^\[]{1,200}\bsize=\[\]"
 )
 #: What is a tensor of torch under such a name, in another class.
-_TENSOR = re.compile(
+_TENSOR = late(
     r"check_tensor\(L\['\w{1,60}'\](?:\._modules\['\w{1,60}'\]){0,20}"
     r"(?:\._(?:buffers|parameters)\['(\w{1,60})'\]|\.(\w{1,60})), "
 )
 #: With these a line reads a number of its own.
-_READS = re.compile(r"\.(?:item|tolist)\(")
+_READS = late(r"\.(?:item|tolist)\(")
 
 #: A buffer or a parameter, by its name and dtype.
-_KEPT = re.compile(
+_KEPT = late(
     r"check_tensor\(L\['\w{1,60}'\](?:\._modules\['\w{1,60}'\]){0,20}"
     r"\._(?:buffers|parameters)\['(\w{1,60})'\], [^\[]{0,160}\btorch\.(\w{1,20}), device"
 )
 #: A line that reads nothing but a number of the module's: ``s = self.scale.item()``.
-_READ = re.compile(r"\bself\.(\w{1,60})\.item\(")
+_READ = late(r"\bself\.(\w{1,60})\.item\(")
 
-_ATTRIBUTE = re.compile(r"\bself\.(\w{1,60})")
+_ATTRIBUTE = late(r"\bself\.(\w{1,60})")
 
 _Process = tuple[str, str]
 

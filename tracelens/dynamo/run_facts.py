@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from tracelens.evidence import Place, Seen, Table
+from tracelens.late import late
 from tracelens.logs import Joined, Record
 from tracelens.logs import _isa as instructions
 from tracelens.report import FindingData
@@ -56,8 +57,8 @@ _FLAGS = {"avx512_fp16": "f16", "avx512_bf16": "bf16", "amx_bf16": "bf16", "amx_
 _FLAGS |= {"fphp": "f16", "asimdhp": "f16", "bf16": "bf16"}
 _FLAGS |= dict.fromkeys(("avx512_vnni", "avx_vnni", "amx_int8", "asimddp", "i8mm"), "int8")
 #: A tensor that compiled code is given, and not one of a module's: its sizes.
-_INPUT = re.compile(r"check_tensor\(L\['(?!self')\w+'\](?:\['?\w+'?\])*, ")
-_SIZES = re.compile(r" size=\[([^\]]*)\]")
+_INPUT = late(r"check_tensor\(L\['(?!self')\w+'\](?:\['?\w+'?\])*, ")
+_SIZES = late(r" size=\[([^\]]*)\]")
 
 
 class RunFacts(Joined):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tracelens.failures.needed import needed
 from tracelens.failures.phrases import PHRASES
+from tracelens.late import late
 
 __all__ = ["ELSEWHERE", "GENERAL", "Hit", "hits", "squeeze"]
 
@@ -38,11 +39,11 @@ ELSEWHERE = frozenset(
         "two-openmp",
     }
 )
-_BLANKS = re.compile(r"[\s│┃║]+")
+_BLANKS = late(r"[\s│┃║]+")
 #: What the search goes on after.
-_IGNORED = re.compile(r"Ignoringthischoice")
+_IGNORED = late(r"Ignoringthischoice")
 #: ... unless the process dies of it.
-_DIED = re.compile(r"exitcode-\d|SIG(?:SEGV|ABRT|BUS|ILL)|Segmentationfault|coredumped")
+_DIED = late(r"exitcode-\d|SIG(?:SEGV|ABRT|BUS|ILL)|Segmentationfault|coredumped")
 
 
 class Hit(NamedTuple):

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from tracelens.failures.home import line_of
 from tracelens.failures.stages import is_compiler
+from tracelens.late import late
 from tracelens.logs.failures import Diagnostic, Episode, Raised, Traced
 
 __all__ = ["built_by_pip", "exported", "quoted", "refusal"]
 
 _NAME = r"([A-Za-z0-9](?:[\w.-]{0,60}[A-Za-z0-9])?)(?![\w-])"
 #: What pip prints of a package that cannot be built, and of one that it begins with.
-_WHEEL = re.compile(
+_WHEEL = late(
     rf"(?:[Ff]ailed (?:building|to build) wheels? for|Could not build wheels for) {_NAME}"
     rf"|Failed to build installable wheels for [\w. -]{{1,60}}\({_NAME}"
 )
-_BEGUN = re.compile(rf"(?:Building wheel for|^\s*Failed to build) {_NAME}(?![^\n]{{0,60}}\bdone\b)")
+_BEGUN = late(rf"(?:Building wheel for|^\s*Failed to build) {_NAME}(?![^\n]{{0,60}}\bdone\b)")
 _PIP = "subprocess-exited-with-error"
 #: A message in quotation marks or as code, in a sentence that says when it may come.
-_QUOTED = re.compile(
+_QUOTED = late(
     r"\b(?:[Ii]f (?:you|it|this|the|there)|[Ww]hen(?:ever)? you|[Oo]therwise"
     r"|(?:may|might|could) (?:also )?(?:see|get|encounter|face|meet))\b"
     r"[^\n\"`\u201c]{1,120}[\"`\u201c][A-Z*]"
 )
 #: How the exporter to ONNX sums up a chain of exceptions.
-_SUMMARY = re.compile(r"^\s*<class '[\w.]{1,200}'>: (\S.{0,600})")
-_MARK = re.compile(r"\s{0,8}[A-Za-z_][\w.]{0,120}(?:Error|Exception|Failed)\b")
+_SUMMARY = late(r"^\s*<class '[\w.]{1,200}'>: (\S.{0,600})")
+_MARK = late(r"\s{0,8}[A-Za-z_][\w.]{0,120}(?:Error|Exception|Failed)\b")
 
 
 def built_by_pip(lines: Sequence[str], frames: Sequence[Traced]) -> dict[str, str]:

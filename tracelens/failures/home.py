@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from tracelens.late import late
 from tracelens.logs._own_errors import GENERIC_ERRORS, OWN_ERRORS
 from tracelens.logs.failures import Diagnostic, Episode, Raised, Said, Traced
 
@@ -11,16 +10,16 @@ __all__ = ["Item", "is_at_home", "is_elsewhere", "is_own_name", "line_of"]
 
 Item = Traced | Raised | Diagnostic | Said
 #: What tells of torch.
-_TORCH = re.compile(
+_TORCH = late(
     r"(?<![A-Za-z])torch(?:[._/\\]|vision|audio|ao)|TORCH|[Tt]riton\b|nductor|[Dd]ynamo|PyTorch"
 )
 #: What tells of an engine that serves models.
-_ENGINE = re.compile(
+_ENGINE = late(
     r"\bvllm\b|\bVLLM_|sglang|EngineCore|[Ee]ngine core|Engine process|WorkerProc"
     r"|please check the stack trace above"
 )
 #: A mode of torch.compile.
-_MODES = re.compile(r"reduce-overhead|max-autotune|" + _TORCH.pattern)
+_MODES = late(r"reduce-overhead|max-autotune|" + _TORCH.pattern)
 #: Causes whose words others print, too, and what is to stand around them.
 _HOMES = {
     "compile-option": _MODES,
@@ -30,7 +29,7 @@ _HOMES = {
     "inference-tensor": _TORCH,
     "kernel-code": _TORCH,
 }
-_GENERIC = re.compile(r"\b(?:" + "|".join(sorted(GENERIC_ERRORS)) + r")\b")
+_GENERIC = late(r"\b(?:" + "|".join(sorted(GENERIC_ERRORS)) + r")\b")
 
 
 def line_of(item: Item) -> str:

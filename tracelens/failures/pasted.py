@@ -9,6 +9,7 @@ from tracelens.failures.home import line_of
 from tracelens.failures.messages import is_warned, raised_by
 from tracelens.failures.refusals import is_own, refusal
 from tracelens.failures.words import is_error, is_news, of_torch
+from tracelens.late import late
 from tracelens.logs.failures import Episode, Raised, Traced
 
 __all__ = ["LAST_LINES", "STOPS", "alone", "is_pasted", "refused_line"]
@@ -25,23 +26,23 @@ STOPS = re.compile(
     r"|# ?tracelens: |tracelens: |model name\s*: |(?:flags|Features)\s*: |onednn_verbose,"
 )
 #: Files of torch; lines of a message that stands alone.
-_IN_TORCH = re.compile(r"(?:^|[/\\])(?:torch|unsloth(?:_zoo|_compiled_cache))[/\\]")
+_IN_TORCH = late(r"(?:^|[/\\])(?:torch|unsloth(?:_zoo|_compiled_cache))[/\\]")
 MAX_ALONE = 30
 #: What tells that a program runs models of torch.
-_ON_TORCH = re.compile(
+_ON_TORCH = late(
     r"-packages[/\\](?:accelerate|bitsandbytes|deepspeed|diffusers"
     r"|lightning|peft|pytorch_lightning|safetensors|sglang|timm|transformers|trl|vllm|xformers)[/\\]"
 )
-_RUNS_TORCH = re.compile(
+_RUNS_TORCH = late(
     r"(?<![A-Za-z])torch|[Tt]riton\b|TORCH_USE_CUDA_DSA|\bc10::|" + _ON_TORCH.pattern
 )
 #: Lines below the last exception of a long input, its own and what is printed at an exit, and of
 #: the code between the last frame and its exception.
 MAX_BELOW, MAX_CODE = 20, 4
 #: A guard that did not fit, in the words of an error.
-_REASON = re.compile(r"(?:last reason: |^\s{0,8}- )\d{1,9}/\d{1,9}: ")
+_REASON = late(r"(?:last reason: |^\s{0,8}- )\d{1,9}/\d{1,9}: ")
 #: A line of a program's text.
-_IMPORT = re.compile(r"\s*(?:import [\w.]+(?: as \w+)?\s*$|from [\w.]+ import )")
+_IMPORT = late(r"\s*(?:import [\w.]+(?: as \w+)?\s*$|from [\w.]+ import )")
 
 
 def is_pasted(last: Raised, episode: Episode, frames: list[Traced]) -> bool:

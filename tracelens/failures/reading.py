@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 
 import msgspec
@@ -28,6 +27,7 @@ from tracelens.failures.stages import is_compiler, is_generated
 from tracelens.failures.standing import item_at, stands
 from tracelens.failures.way import asserted, reached
 from tracelens.failures.words import spoken
+from tracelens.late import late
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.failures import Diagnostic, Episode, Raised, Traced
 
@@ -38,8 +38,8 @@ _BY_COMPILER = frozenset({"internal-compiler", "lost-size", "unknown"})
 #: Lines of a message that goes on below its first.
 MAX_LINES = 14
 #: Exceptions of the compiler's, and words of those that are about it.
-_OWN = re.compile(r"torch\.(?:_subclasses|_dynamo|_inductor|_functorch|_export|fx)\.|triton\.")
-_SPEAKS = re.compile(
+_OWN = late(r"torch\.(?:_subclasses|_dynamo|_inductor|_functorch|_export|fx)\.|triton\.")
+_SPEAKS = late(
     r"torch\.compile\b|torch\._(?:dynamo|inductor|functorch)|[Tt]orch ?[Ii]nductor|TorchDynamo"
     r"|[Aa][Oo][Tt][_ ]?[Aa]utograd|CUDAGraphs?\b|cudagraph|Triton Error|CompiledFunction"
     r"|FakeTensor"
@@ -51,34 +51,34 @@ _ENGINE_SAYS = ("Engine core init", "Engine process failed", "WorkerProc init")
 _LEFT = "Ignoring this choice"
 #: ... and how it names one in whose preparation something was raised.
 _CHOICE = " for benchmark choice "
-_LEFT_OUT = re.compile(r"WON'?T CONVERT (<graph break in \w{1,200}>|\S{1,200}) (\S{1,400}) line \d")
+_LEFT_OUT = late(r"WON'?T CONVERT (<graph break in \w{1,200}>|\S{1,200}) (\S{1,400}) line \d")
 #: How programs end that meant to.
 _MEANT = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit", "StopIteration"})
 _TRACEBACK = "Traceback (most recent call last)"
 #: How a call that does not fit ends, and where.
 _MISFITS = frozenset({"AssertionError", "AttributeError", "KeyError", "TypeError", "ImportError"})
-_OF_TRITON = re.compile(r"/triton/(?:compiler|runtime|backends)/")
+_OF_TRITON = late(r"/triton/(?:compiler|runtime|backends)/")
 #: Exceptions of code that is wrong, and the parts of torch that make graphs and kernels.
 _BUGS = frozenset({"AttributeError", "IndexError", "KeyError", "NameError", "UnboundLocalError"})
-_MAKES = re.compile(
+_MAKES = late(
     r"/torch/(?:_inductor/(?!runtime/|(?:cpp_builder|codecache|config|utils)\.py)"
     r"|_functorch/_aot_autograd/(?!runtime_wrappers)|fx/experimental/symbolic_shapes)"
 )
 #: Kernels that Inductor writes; the text has no blanks.
-_WRITTEN = re.compile(r"triton_(?:poi|red|per|tem|for|unk)_|deftriton_\(")
+_WRITTEN = late(r"triton_(?:poi|red|per|tem|for|unk)_|deftriton_\(")
 #: Frames that record CUDA graphs.
-_CAPTURES = re.compile(r"[/\\]torch[/\\](?:cuda[/\\]graphs|_inductor[/\\]cudagraph_trees)\.py")
+_CAPTURES = late(r"[/\\]torch[/\\](?:cuda[/\\]graphs|_inductor[/\\]cudagraph_trees)\.py")
 #: Where a model is exported.
-_EXPORTS = re.compile(r"[/\\]torch[/\\]_?export[/\\]")
+_EXPORTS = late(r"[/\\]torch[/\\]_?export[/\\]")
 #: The caller and the callee.
 _PAIR = 2
 #: What stands before the name in the record of a graph break, which is no failure.
 _RECORDED = "Reason: "
 #: How generated code launches a kernel of Triton.
-_LAUNCHED = re.compile(r"(\w+)\.run\(")
+_LAUNCHED = late(r"(\w+)\.run\(")
 #: A key of a dict as Python prints it, and the number behind it.
-_KEY = re.compile(r"[{(,] ?['\"]$")
-_COUNT = re.compile(r"['\"][:,] \d{1,9}\s*[,})]")
+_KEY = late(r"[{(,] ?['\"]$")
+_COUNT = late(r"['\"][:,] \d{1,9}\s*[,})]")
 
 
 class Told(msgspec.Struct):

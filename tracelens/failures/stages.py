@@ -9,6 +9,7 @@ from tracelens.failures.messages import raised_by
 from tracelens.failures.record import Stage
 from tracelens.failures.refusals import refusal
 from tracelens.failures.words import spoken
+from tracelens.late import late
 
 __all__ = [
     "BISECT",
@@ -94,12 +95,12 @@ _OF_PATH: tuple[tuple[re.Pattern[str], Stage], ...] = (
     (re.compile(r"/(?:_|torch)dynamo/|/torch/_?export/"), "dynamo"),
     (re.compile(r"/torch/distributed/(?:distributed_c10d|_functional_collectives)"), "collective"),
 )
-_COMPILER = re.compile(
+_COMPILER = late(
     r"/torch/(?:_dynamo|_inductor|_functorch|_subclasses|_export|export|_higher_order_ops|fx)/"
     r"|/triton/|/torch/utils/_triton\.py|torchinductor_|/torch(?:inductor|dynamo)/(?:[\w-]+/){0,3}\w+\.py$"
     r"|/torch_tensorrt/dynamo/|" + _HASHED
 )
-_GENERATED = re.compile(
+_GENERATED = late(
     r"torchinductor_[^/]{1,80}/|/tmp\w{2,20}/(?:main|cuda_utils|driver)\.c|/[\w.-]{1,80}\.main\.cpp$|"
     + _HASHED
 )
@@ -111,11 +112,11 @@ _OF_BACKEND: dict[str, Stage] = {
     "compile_fn": "unknown",
     "inductor": "inductor",
 }
-_WRAPPER = re.compile(r"/torch/_dynamo/(?:eval_frame|external_utils)\.py$")
-_LOCAL = re.compile(r"/torch/_dynamo/(?:eval_frame|convert_frame|external_utils)\.py$")
+_WRAPPER = late(r"/torch/_dynamo/(?:eval_frame|external_utils)\.py$")
+_LOCAL = late(r"/torch/_dynamo/(?:eval_frame|convert_frame|external_utils)\.py$")
 
 #: What comes up at a line that did not cause it: errors of a device, and of autograd's graph.
-_LATE = re.compile(
+_LATE = late(
     r"\b(?:CUDA|HIP|XPU|MPS|NCCL|Triton) [Ee]rror|CU(?:BLAS|DNN)_STATUS|device-side assert"
     r"|in-?place|custom Function|CompiledFunction|[Bb]ackward|does not require grad|saved tensor"
 )

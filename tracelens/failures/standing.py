@@ -8,27 +8,28 @@ from collections.abc import Sequence
 from tracelens.failures.home import Item, is_at_home, is_elsewhere, is_own_name, line_of
 from tracelens.failures.pasted import LAST_LINES
 from tracelens.failures.stages import is_compiler, is_generated
+from tracelens.late import late
 from tracelens.logs.failures import Episode, Raised, Traced
 
 __all__ = ["Item", "item_at", "line_of", "stands"]
 
 #: What a compiler says itself, without an exception.
-_SAYS = re.compile(
+_SAYS = late(
     r"raised:|Exception has occurred: |: Assertion .|Error in codegen for|MLIR pass pipeline"
     r"|LLVM ERROR:|Failed running call_|^\s*from user code:"
     r"|torch\.Size\(\[[^\]]{0,200}?\b[su]\d"
 )
 #: Words of what torch generates and loads.
-_GENERATED = re.compile(
+_GENERATED = late(
     r"nductor|AOTI|aoti_|Error in dlopen: |CppCompile|C\+\+ compile|c10::DynamicLibrary"
     r"|[/\\]\.triton[/\\]cache[/\\]|\b(?:cuda_utils|hip_utils|__triton_launcher)\b"
 )
 #: The name of a weight.
-_KEY = re.compile(r"['\"]([\w.]{1,400})['\"]")
-_KEYS = re.compile(r"Missing key|Unexpected key|size mismatch")
-_BOTH_KEYS = re.compile(r"Missing key.*Unexpected key|size mismatch", re.DOTALL)
+_KEY = late(r"['\"]([\w.]{1,400})['\"]")
+_KEYS = late(r"Missing key|Unexpected key|size mismatch")
+_BOTH_KEYS = late(r"Missing key.*Unexpected key|size mismatch", re.DOTALL)
 #: A library of a version, which any program may miss.
-_VERSIONED = re.compile(r"\.so(?:\.\d{1,5}){1,3}:")
+_VERSIONED = late(r"\.so(?:\.\d{1,5}){1,3}:")
 #: What any program that is built may fail of, and what tells that torch or Triton built it.
 _BUILDING = frozenset(
     {
@@ -42,7 +43,7 @@ _BUILDING = frozenset(
         "toolchain",
     }
 )
-_CONTEXT = re.compile(
+_CONTEXT = late(
     r"nductor|[Tt]riton(?!client|server|[/\\]+(?!backends|runtime|compiler|language|\d))|\.triton[/\\]|torch[._/\\]+_|_dynamo|TorchDynamo|TORCHDYNAMO"
     r"|[Cc]xx ?[Cc]ompiler|[Cc]ompile ?[Ee]rror|Compiler: cl"
     r"|[/\\]tmp\w*[/\\]+(?:main|driver)\.c|\b(?:cuda_utils|__triton_launcher|hip_utils)\.c"
@@ -51,20 +52,20 @@ _CONTEXT = re.compile(
     r"|libcuda\.so cannot|\bAOTI\b|\baoti\b|\baoti_|#ttg?\.|\bttg?\.func\b"
 )
 #: Others that have ptxas and LLVM compile for them.
-_OTHERS = re.compile(r"\bxla\b|XlaRuntime|jaxlib|/jax/|tensorflow|numba|cupy|\brustc\b|julia")
+_OTHERS = late(r"\bxla\b|XlaRuntime|jaxlib|/jax/|tensorflow|numba|cupy|\brustc\b|julia")
 #: Exceptions of others that call a C compiler, and what only torch writes around it.
-_OTHERS_ERROR = re.compile(
+_OTHERS_ERROR = late(
     r"\b(?:tinygrad|pytensor|theano|aesara|tvm|numba|cupy|taichi|mlx|paddle|warp)\.(?:\w{1,40}\.){0,6}\w{1,40}Error\b"
 )
-_OF_TORCH = re.compile(r"torch[._/\\]|nductor|TorchDynamo|TORCHDYNAMO|[Tt]riton")
+_OF_TORCH = late(r"torch[._/\\]|nductor|TorchDynamo|TORCHDYNAMO|[Tt]riton")
 #: Lines before and after what a compiler says in which it is told who called it.
 NEAR = 100
 #: Files of torch that run the C++ compiler and read what it prints.
 _RUNS_COMPILER = frozenset({"cpp_builder.py", "cpu_vec_isa.py"})
 _TOLD = frozenset({"fullgraph", "internal-compiler", "internal-dynamo", "fake-tensors", "worker"})
 #: What Python says of any pool of processes, a web server's as well.
-_POOL = re.compile(r"BrokenProcessPool|process pool was terminated abruptly|use a closed pool")
-_COMPILES = re.compile(r"nductor|compile_worker|[Tt]riton")
+_POOL = late(r"BrokenProcessPool|process pool was terminated abruptly|use a closed pool")
+_COMPILES = late(r"nductor|compile_worker|[Tt]riton")
 _LOADING = frozenset({"cache-path", "cache-broken", "library-load"})
 #: What libraries import only where it is there; they say so, and go on.
 _OPTIONAL = frozenset({"no-triton"})

@@ -11,6 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tracelens.late import late
+
 if TYPE_CHECKING:
     from tracelens.failures.record import Stage
 
@@ -80,24 +82,24 @@ _WORDS: tuple[tuple[Stage, re.Pattern[str]], ...] = (
     ),
 )  # fmt: skip
 #: ... and what anything that is written in torch says.
-_TORCH = re.compile(
+_TORCH = late(
     r"\b[Tt]ensors?\b|\bTensor\w{0,12}|\btorch\b|\bautograd\b|\brequires_grad\b|\bCUDA\b|\bROCm\b|\bXPU\b"
     r"|\bnn\.[A-Z]\w{2,24}|\bgrad_fn\b|\bdtype torch|\bPyTorch\b|\bdevice mesh\b|\bkernel_size\b|\bleaf Variable\b"
 )
 #: How a sentence says that something failed.
-_FAILS = re.compile(
+_FAILS = late(
     r"(?i)\b(?:not (?:supported|implemented|found|allowed|available|yet|a valid)|unsupported|unhandled"
     r"|un(?:expected|recogni[sz]ed|known)|cannot|can't|could ?n[o']t|must|should (?:be|not|have)|expected|expects?"
     r"|only (?:supports?|accepts?|allow)|fail(?:ed|s|ure)?|invalid|missing|mis-?match\w*|errors?|does(?: not|n't)"
     r"|did(?: not|n't)|is not|isn't|was not|wasn't|illegal|forgot|forget|not in|NYI|has no attribute|crash(?:es|ed)?|requires?|incompatible|attempt\w*)\b"
 )
 #: Programs that use some of these words, too.
-_OTHERS = re.compile(
+_OTHERS = late(
     r"(?i)\b(?:tensorflow|keras|jax(?:lib)?|xla|onnx ?runtime\w{0,5}|openvino|pytensor|pymc|theano|paddle\w{0,8}"
     r"|mindspore|mxnet|tvm|iree|ggml|llama\.cpp|nvidia dynamo|etcd|tosa|stablehlo|cupy|cudnn_status\w{0,40})\b"
 )
 #: What says that it went on, counts errors, or measures them.
-_QUIET = re.compile(
+_QUIET = late(
     r"(?i)deprecat|\bwarn|\bhit config\.\w|\bwe (?:recommend|will (?:raise|remove))|\b(?:a|the) future\b|\brenamed\b|\bwill (?:be (?:\w{2,12}ed|slow|none)|raise|detach|use)"
     r"|\bfall(?:s|ing)? ?back|\bskip(?:s|ped|ping)\b|\bdisabling\b|\bslow|\bperformance\b|\bignor(?:ed|ing)\b"
     r"|does(?: not|n't) affect|\b(?:may|could) (?:cause|lead|be|result)|\bunfused\b|Creating script"
@@ -105,20 +107,20 @@ _QUIET = re.compile(
     r"|\b(?:max|min|mean|abs\w{0,5}|rel\w{0,5}|rms\w?)[ _-](?:\w{1,10} )?error|\baccuracy\b.{0,20}\d"
 )
 #: A row of a table or of a list of settings, a value as Python or JSON has it, a command.
-_LISTED = re.compile(
+_LISTED = late(
     r"\s*[\w.+-]{1,60}(?:\t|\s{3})|\s*(?:[-*] )?[`'\"]?\(['\"]|\s*[\[{]{1,3}['\"]"
     r"|\s*(?:[+$#%>]{1,2} )?(?:[A-Z]\w{0,40}=\S{1,200} ){0,8}"
     r"(?:python[\d.]{0,5}|torchrun|accelerate launch|pytest|bash|sh) [\w./-]"
 )
 #: What people say to each other, or write of a release, and no program does.
-_TALKS = re.compile(
+_TALKS = late(
     r"\bI(?:['\u2019](?:m|ve|ll|d)\b| (?!and\b|or\b|must\b|is\b|in\b)[a-z])|\b[Mm]y [a-z]"
     r"|\b(?:any(?:one|body)|any ideas?|apparently|btw|thx|yesterday|for some reason)\b"
     r"|\bno longer (?:fail|crash|rais|error|hang)|\(#\d{2,6}\)|\*\*\w[^*\n]{0,60}\w\*\*"
     r"|\b[Ff]ix(?:e[sd]|ing) (?:an? |the )?(?:crash|error|bug|issue|failure|regression|hang)"
 )
 #: ... and what their sentences begin with.
-_LEADS = re.compile(
+_LEADS = late(
     r"\W{0,4}(?:"
     r"Fix (?:an? |the )?(?:crash|error|bug|issue|failure|regression|hang)"
     r"|(?:In|Since|With) (?:this|the (?:next|last|latest)) (?:release|version|update)\b|After \w{2,20}ing\b"
@@ -126,14 +128,12 @@ _LEADS = re.compile(
     r"|(?:the|a|an) (?:CUDA ?graph|compiler|graph break|compiled|[Ii]nductor|[Dd]ynamo)\b)"
 )
 #: A heading above what changed in a release.
-_RELEASE = re.compile(
+_RELEASE = late(
     r"#{1,4} (?:\[?v?\d{1,4}\.\d|.{0,20}?(?:[Cc]hangelog|[Rr]elease notes|What's (?:[Nn]ew|[Cc]hanged)"
     r"|[Bb]ug ?[Ff]ixes|Unreleased|Known [Ii]ssues|Breaking [Cc]hanges))"
 )
-_BULLET = re.compile(r"\s*[-*+] (?!\*)")
-_ASKS = re.compile(
-    r"\s*(?:How|Why|What|When|Is|Are|Does|Do|Can|Could|Should|Any\w{0,4})\b[^?\n]*\?"
-)
+_BULLET = late(r"\s*[-*+] (?!\*)")
+_ASKS = late(r"\s*(?:How|Why|What|When|Is|Are|Does|Do|Can|Could|Should|Any\w{0,4})\b[^?\n]*\?")
 
 
 def spoken(text: str) -> Stage | None:

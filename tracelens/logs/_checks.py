@@ -6,9 +6,9 @@ Two spellings of names occur, ``L['x'].shape`` up to torch 2.6 and ``x.shape`` f
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
+from tracelens.late import late
 from tracelens.logs import Record
 from tracelens.logs._comment import Comment, Said
 
@@ -33,8 +33,8 @@ __all__ = [
 
 
 #: What joins conditions, and one condition: two terms and what compares them.
-_JOINED = re.compile(r" (?:and|or) ")
-_COMPARED = re.compile(r"([^<>=!\n]{1,400}) (<=|>=|==|!=|<|>) ([^<>=!\n]{1,400})")
+_JOINED = late(r" (?:and|or) ")
+_COMPARED = late(r"([^<>=!\n]{1,400}) (<=|>=|==|!=|<|>) ([^<>=!\n]{1,400})")
 #: Dimensions of a tensor, as they are printed; torch allows 64.
 _INDICES = frozenset(map(str, range(64)))
 

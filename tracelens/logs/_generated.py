@@ -17,6 +17,7 @@ from pydantic import BaseModel, BeforeValidator
 
 from tracelens import grammars
 from tracelens.instances import alike, lean
+from tracelens.late import late
 from tracelens.logs._statements import Origin, Other, Statement
 from tracelens.remembered import of_reading
 
@@ -27,10 +28,10 @@ M = TypeVar("M", bound=BaseModel)
 #: Distinct statements whose models are kept, and distinct shapes of them.
 MEMO = 20_000
 #: A number that is written in one way only, and is no part of a longer one.
-_NUMBER = re.compile(r"(?<!\d)([1-9]\d{0,8}|0)(?!\d)", re.ASCII)
+_NUMBER = late(r"(?<!\d)([1-9]\d{0,8}|0)(?!\d)", re.ASCII)
 #: What stands for numbers: of their form, and in no statement.
 _MARKS = tuple(f"9{4_170_000 + place}3" for place in range(2_000))
-_MARK = re.compile("(941[67]\\d{4}3)")
+_MARK = late("(941[67]\\d{4}3)")
 #: A device and an address, which is told by its length: in constants.
 _UNLIKE = "# device("
 

@@ -7,7 +7,6 @@ them; a line of another shape is read by the grammar, and so is a text in which 
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable
 from functools import lru_cache
@@ -15,24 +14,25 @@ from typing import Any
 
 from tracelens.grammars import Unreadable
 from tracelens.instances import lean
+from tracelens.late import late
 from tracelens.logs._comment import Comment
 from tracelens.remembered import forgets, of_reading
 
 __all__ = ["guards_in"]
 
 _HEADER = "TREE_GUARD_MANAGER:"
-_NODE = re.compile(r"(?:\| )*\+- [^\n]")
+_NODE = late(r"(?:\| )*\+- [^\n]")
 #: What a line begins with: its level, its kind, and whether it leads to a value. Lark goes back
 #: into no token, and nor does this.
-_HEAD = re.compile(
+_HEAD = late(
     r"\n(?:\| )*\+- (?P<kind>(?>(?:KeyManager|ValueManager): \w++|\w++)): (?P<leads>source=)?"
 )
 #: What stands behind the place that a manager leads to.
-_ACCESS = re.compile(r", (?:accessed_by|type|tag_safe)=")
+_ACCESS = late(r", (?:accessed_by|type|tag_safe)=")
 #: What stands between what is checked and the comment behind it.
 _HASH = "  # "
 #: The user's line behind the code of it.
-_LINE = re.compile(
+_LINE = late(
     r"(?P<file>[^\n#:]+):(?P<line>\d+) in (?P<function>[^\s()]+)(?P<hint> *\(HINT: [^\n]*)?\Z"
 )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Annotated, Any, TypeVar
@@ -13,6 +12,7 @@ from pydantic import BeforeValidator
 
 from tracelens import grammars
 from tracelens.instances import made
+from tracelens.late import late
 from tracelens.logs import Record
 from tracelens.logs._generated import fill
 from tracelens.remembered import forgets
@@ -104,12 +104,12 @@ class Nest(Block):
 
 #: What begins in a source, as the grammar's terminals have it, each before those behind it.
 _HEAD = r"\bfor ?\([^{}\n]*"
-_CODE = re.compile(
+_CODE = late(
     rf"(?:\s[\s,]*+)?+(?:(?P<header>{_HEAD})|(?P<omp>#pragma omp[^\n]*)|(?P<close>\}})"
     r"|(?P<open>\{)|(?P<blank>\Z)|(?P<text>[^{}\s](?:[^{}f#]++|(?!\bfor ?\(|#pragma omp)[f#])*+))"
 )
 #: What stands below the header of a loop: a block, another loop, or one statement.
-_BODY = re.compile(
+_BODY = late(
     rf"(?:\s[\s,]*+)?+(?:(?P<header>{_HEAD})|(?P<open>\{{)|(?P<line>[^{{}};,\s][^{{}};]*+;))"
 )
 

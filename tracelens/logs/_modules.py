@@ -7,12 +7,12 @@ with it. ``tests/logs/test_modules.py`` holds both ways against each other.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tracelens.instances import made
+from tracelens.late import late
 from tracelens.logs._generated import MEMO, origin, statement
 from tracelens.logs._kernels import KernelDef
 from tracelens.logs._statements import Origin
@@ -20,14 +20,12 @@ from tracelens.remembered import of_reading
 
 __all__ = ["Parts", "parts_of"]
 
-_OPEN = re.compile(r"Output code:[ ]*\n")
+_OPEN = late(r"Output code:[ ]*\n")
 #: What the grammar reads first in a text that it takes as C++.
-_WRAPPER = re.compile(r"\s*#include")
-_AOT = re.compile(r"# AOT ID: \['(\w+)'\]\Z")
-_ORIGIN = re.compile(
-    r"# (?:Topologically Sorted |Unsorted )?(?:Source Nodes|Original ATen): [^\n]*\Z"
-)
-_SILENT = re.compile(
+_WRAPPER = late(r"\s*#include")
+_AOT = late(r"# AOT ID: \['(\w+)'\]\Z")
+_ORIGIN = late(r"# (?:Topologically Sorted |Unsorted )?(?:Source Nodes|Original ATen): [^\n]*\Z")
+_SILENT = late(
     r"#[^\n]*"
     r"|from [\w.]+ import (?!\()[^\n]*|import [^\n]*"
     r"|\w+ = torch\.(?:ops|_C)\.[\w.]+"
@@ -40,14 +38,14 @@ _SILENT = re.compile(
     r"|assert_alignment\([^\n]*"
 )
 #: What may be several lines long, or end before its line does, where it is not as above.
-_DOUBTFUL = re.compile(r"from |\w+ = async_compile\.|\w*stream\d+ = |,|'''|\"\"\"")
-_KERNEL = re.compile(
+_DOUBTFUL = late(r"from |\w+ = async_compile\.|\w*stream\d+ = |,|'''|\"\"\"")
+_KERNEL = late(
     r"(?P<kernel>\w+) = async_compile\.(?P<language>\w+)\("
     r"(?:(?:(?P<signature>\[[^\]\n]*\])|'[^'\\\n]*'), )?(?=[rf]?(?:'''|\"\"\"))"
 )
 #: What stands behind a kernel's source.
-_AFTER = re.compile(r"[,)][^\n]*(?:\n|\Z)")
-_QUOTE = re.compile(r"[rf]?('''|\"\"\")")
+_AFTER = late(r"[,)][^\n]*(?:\n|\Z)")
+_QUOTE = late(r"[rf]?('''|\"\"\")")
 
 
 class Parts(NamedTuple):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 import msgspec
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
+from tracelens.late import late
 from tracelens.logs import Log, Record
 from tracelens.words import is_whole
 
@@ -80,9 +81,9 @@ def _decoded(text: object) -> object:
 
 
 #: The end of a line as some services log it.
-_ESCAPED = re.compile(r"(?m)\\n$")
+_ESCAPED = late(r"(?m)\\n$")
 _HEAD = "AUTOTUNE "
-_TAKES = re.compile(r"\w+ AUTOTUNE (?:benchmarking )?takes \d")
+_TAKES = late(r"\w+ AUTOTUNE (?:benchmarking )?takes \d")
 #: Columns that are looked for.
 MAX_COLUMNS = 4
 
@@ -104,11 +105,11 @@ def _columns(lines: Sequence[str]) -> list[str]:
 #: Percent of the winner, and rows from which on a table is one.
 FASTEST, MIN_ROWS = 100.0, 2
 #: A candidate: below the time that a search took, it is the next search's.
-_ROW = re.compile(r"(?:  )?[A-Za-z_]\S{0,200} (?:\d+\.\d{4}|inf) ms ")
+_ROW = late(r"(?:  )?[A-Za-z_]\S{0,200} (?:\d+\.\d{4}|inf) ms ")
 #: A template's kernel, which is named by its operator.
-_TEMPLATE = re.compile(r"(?:triton|cpp|cutlass|ck)_(\w{1,60}?)_\d{1,6}$")
+_TEMPLATE = late(r"(?:triton|cpp|cutlass|ck)_(\w{1,60}?)_\d{1,6}$")
 #: A kernel of a library, which is named by its operator, too.
-_LIBRARY = re.compile(r"(?:\w{0,40}_)?(?:add|badd)?b?mm(?:_\w{1,40})?$|\w{0,40}(?:conv|linear)")
+_LIBRARY = late(r"(?:\w{0,40}_)?(?:add|badd)?b?mm(?:_\w{1,40})?$|\w{0,40}(?:conv|linear)")
 
 
 class Autotune(Log):

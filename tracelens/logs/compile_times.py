@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
+from tracelens.late import late
 from tracelens.logs import Log, Record
 from tracelens.logs._text import Stripped
 
@@ -32,9 +33,9 @@ class CompileTimes(Log):
 
 
 #: What stands before and between the times.
-_MARKS = re.compile(r"[],:)'\[]")
+_MARKS = late(r"[],:)'\[]")
 #: The modules before the name of a function, as a version of 2023 has them.
-_MODULES = re.compile(r"\btorch\.(?:[a-z_]\w*\.){1,12}(?=\w)")
+_MODULES = late(r"\btorch\.(?:[a-z_]\w*\.){1,12}(?=\w)")
 
 
 def _split(texts: list[str]) -> list[str]:

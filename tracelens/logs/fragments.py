@@ -12,6 +12,7 @@ from textwrap import dedent
 from typing import NamedTuple
 
 from tracelens.grammars import Unreadable
+from tracelens.late import late
 from tracelens.logs import Log, Record
 from tracelens.logs._kinds import kind
 from tracelens.logs.graph_breaks import SETTINGS
@@ -42,7 +43,7 @@ _REST = (
 )
 
 #: What tells an explanation or a hint of Dynamo's from those of other programs.
-_OF_DYNAMO = re.compile(
+_OF_DYNAMO = late(
     r"[Tt]orch|TORCH|[Dd]ynamo|[Tt]ensor|[Gg]raph|[Tt]rac(?:e|ing)\b|[Cc]ompil|[Dd]ata-dependent"
     r"|Developer debug context: |from user code:|Original traceback:|While executing %"
 )
@@ -261,7 +262,7 @@ def _graph(text: str) -> _Whole:
 
 #: What only the announcement of a break at ``Tensor.item()`` goes on with: a program may hold the
 #: first setting, and an error's hint ends as the announcement does.
-_ANNOUNCED = re.compile(rf"(?m)^ {{0,8}}{SETTINGS[1].strip()}$")
+_ANNOUNCED = late(rf"(?m)^ {{0,8}}{SETTINGS[1].strip()}$")
 
 
 def _announced(text: str) -> _Whole:

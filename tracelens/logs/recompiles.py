@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import ConfigDict
 
+from tracelens.late import late
 from tracelens.logs import HeadedLog, Record
 from tracelens.logs._checks import (
     Aliasing,
@@ -63,14 +64,14 @@ MAX_CAUSES = 8
 #: A compile id with longer numbers is not one.
 MAX_DIGITS = 10
 #: The line of torch 2.0 where several guards of an entry fail, and a text in its list.
-_LISTED = re.compile(
+_LISTED = late(
     r"\(['\"](?P<head>Recompiling function [^\n]{1,400}?)['\"], ['\"]triggered by the "
     r"following guard failures?: \[(?P<reasons>[^\n]+)\]['\"]\)$"
 )
-_QUOTED = re.compile(r"\"([^\"\n]+)\"|'([^'\n]+)'(?=, |$)")
+_QUOTED = late(r"\"([^\"\n]+)\"|'([^'\n]+)'(?=, |$)")
 #: What the second line of a recompile begins with: the first one, which names it, was left out.
-_TAIL = re.compile(r"\s*triggered by the following guard failure")
-_ENTRY = re.compile(r"^ {0,8}- (\d{1,9})/(\d{1,9}):", re.MULTILINE)
+_TAIL = late(r"\s*triggered by the following guard failure")
+_ENTRY = late(r"^ {0,8}- (\d{1,9})/(\d{1,9}):", re.MULTILINE)
 
 
 class Recompiles(HeadedLog):

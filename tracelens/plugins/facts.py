@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from tracelens.compiled import compiled
 from tracelens.evidence import needs
 from tracelens.logs import CountedLog, Joined, Log, Record, openings
 from tracelens.plugins.untouched import remember
@@ -81,12 +82,12 @@ class LogFacts(msgspec.Struct, frozen=True):
     @property
     def begins(self) -> re.Pattern[str] | None:
         """The first line of a bare record."""
-        return re.compile(*self.beginning) if self.beginning else None
+        return compiled(*self.beginning) if self.beginning else None
 
     @property
     def continues(self) -> re.Pattern[str] | None:
         """A line that belongs to the bare record above it."""
-        return re.compile(*self.continuation) if self.continuation else None
+        return compiled(*self.continuation) if self.continuation else None
 
     @property
     def builtin(self) -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from tracelens.compiled import compiled
+
 __all__ = ["Kind", "kind"]
 
 
@@ -29,7 +31,7 @@ class Kind(NamedTuple):
 
 @lru_cache(maxsize=200)
 def _compiled(written: str) -> re.Pattern[str]:
-    return re.compile(written)
+    return compiled(written)
 
 
 def kind(label: str, signs: str, *patterns: str) -> Iterator[Kind]:

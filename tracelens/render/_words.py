@@ -18,7 +18,6 @@ from tracelens.report import (
     Run,
     Severity,
 )
-from tracelens.report.followed import is_doubtful
 from tracelens.words import exact_percent as percent
 from tracelens.words import joined, number, plural
 from tracelens.words import length as milliseconds
@@ -106,19 +105,15 @@ def advice(value: Advice) -> str:
     words = " ".join(value.text.split())
     held = _versions(value)
     words = f"{words.removesuffix('.')} ({held})." if held else words
-    if not is_doubtful(value):
+    if value.label == "fix" or not value.tried:
         return words
-    return f"{words} Followed in {value.tried} other programs, it helped in {value.worked}."
-
-
-def promise(value: Advice) -> str:
-    """Return ``fix``, or ``try`` for what did not help in most of the programs that followed it."""
-    return "try" if is_doubtful(value) else "fix"
+    programs = "1 other program" if value.tried == 1 else f"{value.tried} other programs"
+    return f"{words} Followed in {programs}, it helped in {value.worked or 'none'}."
 
 
 def promised(value: Advice) -> str:
     """Return ``Fix: `` or ``Try: ``, and what to do."""
-    return f"{promise(value).capitalize()}: {advice(value)}"
+    return f"{value.label.capitalize()}: {advice(value)}"
 
 
 def _versions(value: Advice) -> str:

@@ -81,7 +81,7 @@ def _body(finding: Finding) -> Iterator[str]:
         yield f"{line.input}:{line.line}: {elide(one_line(line.text), LINE)}"
     for item in finding.advice:
         pasted = [part for part in (item.setting, item.env, item.code) if part]
-        yield "\n".join([f"{_words.promise(item)}: {_words.advice(item)}", *pasted])
+        yield "\n".join([f"{item.label}: {_words.advice(item)}", *pasted])
 
 
 def _rule(verdict: Verdict, report: Report) -> Element:

@@ -266,7 +266,7 @@ def live(finding: Finding) -> str:
 
 def advice(item: Advice) -> str:
     """Return what to do, and below it what to paste."""
-    said = f"**{_words.promise(item).capitalize()}** {text(_words.advice(item), MAX_TEXT)}"
+    said = f"**{item.label.capitalize()}** {text(_words.advice(item), MAX_TEXT)}"
     blocks = [
         fence(paste(value), language)
         for value, language in ((item.setting, "python"), (item.env, "sh"), (item.code, "python"))

@@ -232,7 +232,7 @@ class _Page:
                 yield f"  {' ' * gutter} {bar} {self.paint('bold', f'{mark} {note}')}"
 
     def advice(self, advice: Advice) -> Iterator[str]:
-        said = _words.promise(advice)
+        said = advice.label
         yield from self.wrapped(f"  {said}: ", _words.advice(advice), 7, "fix")
         forms = (
             ("", advice.setting),

@@ -2,6 +2,11 @@
 
 What was tried is kept in ``docs/campaigns/libraries.json``; ``followed.txt`` has the sums, a line
 for each piece of advice of a family of rules: what is called alike says the same there.
+
+From them follows what may be expected of the next program. A few tries say little, so the advice
+starts from what all of its family did, as if that were one try more, and the family from what all
+advice did, as if that were four. Checked on the rounds 29 to 36, each by the rounds before it: of
+what reached three quarters 79 of 99 helped, of the rest 87 of 163.
 """
 
 from __future__ import annotations
@@ -13,27 +18,32 @@ from pathlib import Path
 
 from tracelens.report.model import Advice
 
-__all__ = ["is_doubtful", "recorded", "written"]
+__all__ = ["expected", "recorded", "written"]
 
 _FILE = Path(__file__).with_name("followed.txt")
-#: Rounds of the campaign from which on advice was much as it is.
-SINCE = 31
-#: Tries from which on they say something, and the part that helps of what is sure enough.
-ENOUGH = 3
-SURE = 2 / 3
+#: The part of programs it has to be expected to help in, to be called a fix.
+SURE = 3 / 4
+#: What is known of the family counts like so many tries of its advice, and of all like so many.
+OF_FAMILY, OF_ALL = 1, 4
 #: Outcomes of a try that count; what does not apply, by its own words, is none.
 WORKED = "worked"
 FAILED = frozenset({"no effect", "slower", "raised", "wrong results", "cannot be followed"})
 
+Sums = dict[tuple[str, str], tuple[int, int]]
+
 
 def recorded(code: str, advice: Iterable[Advice]) -> tuple[Advice, ...]:
     """Return the advice of a rule with what came of it elsewhere."""
-    return tuple(_with(code, one) for one in advice)
+    return tuple(_with(code[:3], one) for one in advice)
 
 
-def is_doubtful(advice: Advice) -> bool:
-    """Whether it helped in less than two thirds of the programs in which it was followed."""
-    return advice.tried >= ENOUGH and advice.worked < SURE * advice.tried
+def expected(family: str, name: str, sums: Sums) -> float | None:
+    """Return the part of programs in which advice will help; None where nothing of it is known."""
+    own = [row for (rules, _), row in sums.items() if rules == family]
+    if not own:
+        return None
+    prior = _mean(own, _mean(list(sums.values()), 0, 0), OF_ALL)
+    return _mean([sums.get((family, name), (0, 0))], prior, OF_FAMILY)
 
 
 def written(campaign: Path) -> str:
@@ -42,8 +52,6 @@ def written(campaign: Path) -> str:
 
     sums: Counter[tuple[str, str, bool]] = Counter()
     for library in json.loads(campaign.read_text(encoding="utf-8"))["libraries"]:
-        if (library.get("round") or 0) < SINCE:
-            continue
         for one in library.get("advice", ()):
             if one["outcome"] == WORKED or one["outcome"] in FAILED:
                 sums[one["code"][:3], one["id"], one["outcome"] == WORKED] += 1
@@ -52,14 +60,24 @@ def written(campaign: Path) -> str:
     return "".join(f"{family} {name} {worked} {tried}\n" for family, name, worked, tried in rows)
 
 
-def _with(code: str, advice: Advice) -> Advice:
-    found = _sums().get((code[:3], advice.id))
-    if found is None:
-        return advice
-    return advice.model_copy(update={"worked": found[0], "tried": found[1]})
+def _with(family: str, advice: Advice) -> Advice:
+    worked, tried = _sums().get((family, advice.id), (0, 0))
+    known = {"worked": worked, "tried": tried, "label": _label(family, advice.id)}
+    return advice.model_copy(update=known)
 
 
 @cache
-def _sums() -> dict[tuple[str, str], tuple[int, int]]:
+def _label(family: str, name: str) -> str:
+    part = expected(family, name, _sums())
+    return "fix" if part is None or part >= SURE else "try"
+
+
+def _mean(rows: list[tuple[int, int]], prior: float, weight: int) -> float:
+    worked, tried = sum(row[0] for row in rows), sum(row[1] for row in rows)
+    return (worked + weight * prior) / (tried + weight)
+
+
+@cache
+def _sums() -> Sums:
     rows = (line.split() for line in _FILE.read_text(encoding="utf-8").splitlines())
     return {(family, name): (int(worked), int(tried)) for family, name, worked, tried in rows}

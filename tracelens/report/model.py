@@ -196,6 +196,9 @@ class Advice(Model):
         default=0, description="programs of others in which it helped, followed literally"
     )
     tried: int = Field(default=0, description="programs in which it was followed")
+    label: Literal["fix", "try"] = Field(
+        default="fix", description="`try` where what was followed elsewhere promises too little"
+    )
 
     @property
     def is_pasted(self) -> bool:

@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
+from tracelens.compiled import compiled
 from tracelens.late import late
 from tracelens.logs import CountedLog, Log, openings
 from tracelens.logs.torch_log import Site, read_site
@@ -75,7 +76,7 @@ class AnyOf:
     def _match(self, text: str) -> bool:
         self._asked += 1
         if self._asked == MANY and self._patterns:
-            self._together = re.compile("|".join(f"(?:{one})" for one, _ in self._patterns))
+            self._together = compiled("|".join(f"(?:{one})" for one, _ in self._patterns))
         if self._together is not None:
             return self._together.match(text) is not None
         return any(
@@ -86,10 +87,10 @@ class AnyOf:
 
     def _one(self, pattern: str) -> re.Pattern[str]:
         """Return the pattern, compiled when it is first asked: most begin with other characters."""
-        if (compiled := self._compiled.get(pattern)) is None:
+        if (made := self._compiled.get(pattern)) is None:
             # As a kind has it whose beginning is asked for: it is not compiled a second time.
-            compiled = self._compiled[pattern] = re.compile(pattern, re.UNICODE)
-        return compiled
+            made = self._compiled[pattern] = compiled(pattern, re.UNICODE)
+        return made
 
 
 def _may_start(starts: str | None, text: str) -> bool:

@@ -5,10 +5,10 @@ Each is the same whichever function the break is in, and whether it is cut or gi
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Protocol
 
 from tracelens.dynamo.breaks import BreakSite
+from tracelens.late import late
 from tracelens.remedies import Remedy
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 #: How the context of "Failed to convert args/kwargs to proxy" names what has no place in a graph.
-_OBJECT = re.compile(r"UserDefinedObjectVariable\((\w{1,100})\)")
+_OBJECT = late(r"UserDefinedObjectVariable\((\w{1,100})\)")
 _SPARSE = "Attempted to wrap sparse Tensor"
 _STRIDED = "Attempted to wrap strided NestedTensor"
 _NO_PROXY = "Failed to convert args/kwargs to proxy"
@@ -42,12 +42,12 @@ _SCRIPT = "torch.jit.script/freeze modules unsupported"
 _JUMPED = "attempted to jump with "
 _SYMBOL = "SymNodeVariable"
 #: A call in which a number stands before the tensors: torch 1.5 deprecated that.
-_OLD_CALL = re.compile(
+_OLD_CALL = late(
     r"call_method TensorVariable\(\) ((?:add|sub|addcmul|addcdiv|addmm|addmv|addbmm|baddbmm)_?) "
     r"\[ConstantVariable\((?:float|int): [^\]]{1,40}\), (?:TensorVariable|LazyVariableTracker)"
 )
 #: An object of a class that Dynamo cannot make, as most of those written in C are.
-_MADE = re.compile(
+_MADE = late(
     r"call_(?:method|function) UserDefinedClassVariable\(<class '([\w.]{1,100})'>\) (?:__new__ )?\["
 )
 #: By what name such a call takes its number now.
@@ -261,7 +261,7 @@ VALUES = (
 
 
 #: An object that is called: ``call_method UserDefinedObjectVariable(CPUDispatcher) __call__ [``.
-_CALLED = re.compile(r"\((\w{1,80})\) __call__ \[")
+_CALLED = late(r"\((\w{1,80})\) __call__ \[")
 
 
 def named(site: BreakSite) -> str:
@@ -281,15 +281,15 @@ def named(site: BreakSite) -> str:
 
 
 #: In a package such a number mostly becomes a size, and an operator that needs it raises.
-_CONVERTED = re.compile(r"\b(?:int|float|range|list|tuple)\(|\.tolist\(")
+_CONVERTED = late(r"\b(?:int|float|range|list|tuple)\(|\.tolist\(")
 #: The item of a list, ``chain[parents[i]]``: no symbol is an index of one, and Dynamo raises.
-_INDEX = re.compile(
+_INDEX = late(
     r"\w\[(?:int\([^:\n]{1,60}\)|\w{1,60}\[[^\]:\n]{1,60}\]|[\w.]{1,60}(?:\[\w{1,60}\])?\.item\(\))\]"
 )
 
 
 #: A number that counts: the largest index and one, ``int(batch.max()) + 1``, or a sum of counts.
-_COUNT = re.compile(
+_COUNT = late(
     r"\bint\((?:[\w.]{1,60}(?:\[-1\]|\.max\(\))(?:\.item\(\))?(?:\) \+ 1\b| \+ 1\))"
     r"|[\w.]{1,60}\.sum\(\)\))"
     r"|(?<![\w(])[\w.]{1,60}(?:\[-1\]|\.max\(\))\.item\(\) \+ 1\b"
