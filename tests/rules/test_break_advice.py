@@ -90,6 +90,9 @@ def code(finding: Finding, name: str) -> str:
 def test_what_keeps_a_number_keeps_no_gradient(tmp_path: Path) -> None:
     line = "self.ema = 0.9 * self.ema + 0.1 * loss.item()"
     found = broken(tmp_path, ITEM, (OWN, 7, "loss", line))
+    assert code(found, "keep-in-buffer") == line.replace(".item()", ".detach()")
+    line = "self.mean = loss.item() / len(x)"
+    found = broken(tmp_path, ITEM, (OWN, 7, "loss", line))
     assert code(found, "keep-tensor") == line.replace(".item()", ".detach()")
 
 

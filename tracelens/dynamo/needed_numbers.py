@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["DECIDES", "look_at_values"]
 
 #: What has Python decide: its own statements, and the functions that compare.
-DECIDES = re.compile(r"\b(?:if|elif|while|assert|min|max|range|int|float|bool|math)\b")
+DECIDES = re.compile(r"\b(?:if|elif|while|assert|min|max|range|round|int|float|bool|math)\b")
 #: An entry of what resumes behind a break, for one value that the broken line left on the stack.
 _ONE_VALUE = re.compile(r"L\['___stack\d{1,3}'\] == (-?\d{1,18})?")
 #: Where it resumes.

@@ -14,6 +14,12 @@ from tracelens.failures.refusals import refusal
 from tracelens.inductor.autotune_drops import no_choice
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity, stories
+from tracelens.rules.err._changed_buffers import (
+    CHANGED_BUFFER,
+    changed,
+    of_buffer,
+    with_changed_buffer,
+)
 from tracelens.rules.err._failure_rule import (
     FailureData,
     FailureRule,
@@ -41,6 +47,7 @@ if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs import compile_errors
     from tracelens.logs.graph_breaks import GraphBreak
+    from tracelens.logs.guards import GuardTree
     from tracelens.logs.recompile_limits import RecompileLimit
     from tracelens.logs.shared_libraries import RuntimeClash
     from tracelens.logs.warnings import TorchWarning
@@ -159,10 +166,11 @@ class UnexplainedError(FailureRule):
             basis="untestable",
             proof="it records more",
         ),
-        *SAID,
+        CHANGED_BUFFER,
+        *unless(of_buffer, SAID),
         *KNOWN,
         *RECOMPILED,
-        *unless(final, (_PLAIN, _EAGER)),
+        *unless(lambda data: final(data) or of_buffer(data), (_PLAIN, _EAGER)),
         *unless(settled, _GENERAL),
     )
 
@@ -170,6 +178,8 @@ class UnexplainedError(FailureRule):
         """Say what failed."""
         name = data.exception.rpartition(".")[2] or "an error"
         first = first_line(data.message.removeprefix(f"{data.exception}: ")).lstrip("=-")
+        if of_buffer(data):
+            return changed(data)
         if meant := refused(data):
             return f"{meant}: {first}" if first else meant
         if meant := recompiled(data):
@@ -210,6 +220,7 @@ class UnexplainedError(FailureRule):
         said: Table[TorchWarning],
         run: Table[RunFacts],
         breaks: Table[GraphBreak],
+        trees: Table[GuardTree],
     ) -> Iterator[Finding]:
         """Yield one finding per failure; what a rule of another family explains is left to it."""
         topics = {row.record.topic for row in errors}
@@ -231,6 +242,7 @@ class UnexplainedError(FailureRule):
             rows = Table(map(_of_either if compiled else _before_compiling, rows))
         if any(_GRAD in row.record.text for row in breaks):
             rows = Table(map(_with_broken_grad, rows))
+        rows = Table(with_changed_buffer(row, trees) for row in rows)
         yield from super().check(rows)
 
     def causes(self, finding: Finding) -> Iterable[stories.Story]:

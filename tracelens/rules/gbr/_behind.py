@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens.dynamo import user_code
+from tracelens.logs.recompiles import GlobalState, Recompile
 from tracelens.report.stories import RESUMED
 from tracelens.rules.gbr._break_data import Line
 
@@ -21,7 +22,8 @@ class Codes(NamedTuple):
     """The functions that are compiled, by process and number."""
 
     lines: dict[tuple[str, str, str], Line]
-    #: How many entries of each there are.
+    #: How many entries of each there are, without those for a state of torch alone: training, and
+    #: then inference.
     entries: Counter[tuple[str, str, str]]
 
 
@@ -30,12 +32,17 @@ def codes_of(frames: Table[Frame]) -> Codes:
     codes = Codes({}, Counter())
     for row in frames:
         number = (*row.first.process, row.record.id.partition("/")[0])
-        codes.entries[number] += 1
+        codes.entries[number] += not (codes.entries[number] and _is_of_mode(row.record))
         if row.record.file and row.record.line and row.record.function:
             codes.lines[number] = Line(
                 file=row.record.file, line=row.record.line, function=row.record.function
             )
     return codes
+
+
+def _is_of_mode(frame: Frame) -> bool:
+    failures = [one for row in frame.of(Recompile) for one in row.record.failures]
+    return bool(failures) and all(isinstance(one.check, GlobalState) for one in failures)
 
 
 def behind_of(site: BreakSite, codes: Codes) -> tuple[Line, ...]:

@@ -26,6 +26,7 @@ from tracelens.rules.gbr._kept import is_counted, to_state
 from tracelens.rules.gbr._number_lines import hands_on
 from tracelens.rules.gbr._outside import read_outside
 from tracelens.rules.gbr._parts import COMPILE_PARTS
+from tracelens.rules.gbr._running import KEEP_IN_BUFFER, is_running
 from tracelens.rules.gbr._scalar_data import ScalarData, scalar_data
 from tracelens.rules.gbr._site_rule import (
     COMPILE_INNER,
@@ -103,8 +104,8 @@ def _kept(data: BreakData) -> str | None:
         return None
     if is_statement(code) and ("append(" not in code or _GROWING.search(code)):
         return None  # whatever is called wants a number; each length of a kept list is an entry
-    if is_counted(code) and not data.reads_float:  # of which a place in a queue is made
-        return None
+    if is_running(code) or (is_counted(code) and not data.reads_float):
+        return None  # what is computed with it further on, or a place in a queue
     return None if hands_on(code) else code.replace(".item()", ".detach()")
 
 
@@ -213,12 +214,14 @@ class ScalarFromTensor(SiteRule):
         INDICES_IN_PYTHON,
         ALL_AT_ONCE,
         SAY_CAUSAL,
+        KEEP_IN_BUFFER,
         Remedy(
             "keep-tensor",
             lambda data: (
                 "Keep the number a tensor, and read it outside of the compiled function."
                 f"{_LISTED if 'append(' in data.code else ''} Where Python decides by it further "
-                "on (if, while, min, int, range, math), the graph breaks there instead."
+                "on (if, while, min, int, range, math), the graph breaks there instead; `round` "
+                "takes no tensor, `torch.round` does."
             ),
             when="`.item()` in a line of your own that only computes with the number, and no later "
             "line that the log shows decides by it",
@@ -277,7 +280,7 @@ class ScalarFromTensor(SiteRule):
             when="a line of your own, or one that the log does not name",
             applies=lambda d: (
                 not (d.name or d.package or d.in_function or _is_fake(d))
-                and not (held_indices(d) or looks_for_causal(d))
+                and not (held_indices(d) or looks_for_causal(d) or is_running(d.code))
             ),
             basis="tested",
             proof="tests/advice/GBR001/read-outside.py",

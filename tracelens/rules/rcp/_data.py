@@ -309,8 +309,8 @@ class RecompileRule(Rule):
         if isinstance(data, RecompileData):
             yield from told_by(data)
             yield from (called_in_lost(one.file, one.line) for one in data.functions)
-            if self.by_caller:
-                yield from (called_apart(one.file, one.line) for one in data.functions)
+            if self.by_caller:  # what is compiled along with the first follows from it
+                yield from (called_apart(one.file, one.line) for one in data.functions[:1])
             named = (one for one in data.functions if user_code.sets_up(one.name))
             yield from (set_up(one.name, one.file) for one in named)
             if all(_is_layer(one) for one in data.functions):

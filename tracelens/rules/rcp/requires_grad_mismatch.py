@@ -78,6 +78,7 @@ class RequiresGradMismatch(TensorRule):
 
     code = "RCP012"
     name = "requires-grad-mismatch"
+    by_caller = True
     experiment = Experiment(
         UNCHANGED,
         micro="recompile:gradients",
