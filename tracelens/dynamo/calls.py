@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tracelens.evidence import Place, Table
-from tracelens.logs.guards import Guard, GuardTree
+from tracelens.logs.guards import GuardTree
 
 if TYPE_CHECKING:
     from tracelens.logs._comment import Comment
@@ -37,6 +37,8 @@ _PART = re.compile(r"'(\w+)'")
 _RESUMED = re.compile(r"torch_dynamo_resume_in_(\w+)_at_(\d{1,9})$")
 #: They have no ``forward``: what they hold is called.
 _HOLDERS = ("ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
+#: Modules that a tree guards, what each is, and the line that reached it.
+_Modules: TypeAlias = "list[tuple[str, str, Comment | None]]"
 OF_TORCH = "torch.nn.modules."
 #: Torch's modules of many operators; of any other, a graph of its own gains nothing.
 _LARGE = re.compile(r"torch\.nn\.modules\.(?:container|transformer|rnn|activation\.Multihead)")
@@ -94,12 +96,13 @@ def compiled_classes(trees: Table[GuardTree]) -> CompiledClasses:
         if comment and comment.file and (resumed := _RESUMED.match(function)):
             at = _path(comment), resumed[1], int(resumed[2])
             found.resumed.setdefault(at, set()).add(kind)
-        inside = dict(filter(None, map(_child, row.record.guards)))
+        modules = _modules(row.record)
+        inside = {name: held for name, held, _ in modules}
         found.holders.update(inside[top] for name in inside if (top := holder_of(name, inside)))
         _add(found.inside.setdefault(kind, {}), inside, DEEPER)
         for place in row.places:
             found.kinds.setdefault(frame_of(place), set()).add(kind)
-        for (path, function), (lines, children) in _of_tree(row.record).items():
+        for (path, function), (lines, children) in _of_tree(modules).items():
             _add(found.calls.setdefault((path, function, kind), {}), children)
             _add(found.wholes.setdefault((kind, function), {}), children)
             for line in lines:
@@ -148,7 +151,7 @@ def calls_by_line(trees: Table[GuardTree]) -> Called:
     first: dict[tuple[str, str, int], tuple[str, str, int]] = {}
     found: Called = {}
     for row in trees:
-        for (file, function), (lines, children) in _of_tree(row.record).items():
+        for (file, function), (lines, children) in _of_tree(_modules(row.record)).items():
             heads = list(dict.fromkeys(_head(first, (file, function, line)) for line in lines))
             whole = found.setdefault(heads[0], {})
             for other in heads[1:]:
@@ -170,12 +173,12 @@ def _head(
     return head
 
 
-def _of_tree(tree: GuardTree) -> dict[tuple[str, str], tuple[set[int], Children]]:
+def _of_tree(modules: _Modules) -> dict[tuple[str, str], tuple[set[int], Children]]:
     """Return the modules that compiled functions call themselves, and their lines."""
     known: dict[str, tuple[str, Comment]] = {}
-    for guard in tree.guards:
-        if (child := _child(guard)) and guard.comment and guard.comment.file:
-            known.setdefault(child[0], (child[1], guard.comment))
+    for name, kind, comment in modules:
+        if comment and comment.file:
+            known.setdefault(name, (kind, comment))
     found: dict[tuple[str, str], tuple[set[int], Children]] = {}
     for name, (kind, comment) in known.items():
         if holder_of(name, known) is None:
@@ -206,11 +209,14 @@ def holder_of(child: str, known: Collection[str]) -> str | None:
     return next((one for one in above if one in known), None)
 
 
-def _child(guard: Guard) -> tuple[str, str] | None:
-    match = _CHILD.match(guard.expression) if guard.kind == "TYPE_MATCH" else None
-    if match is None or match[2].endswith(_HOLDERS):
-        return None
-    return "self." + ".".join(_PART.findall(match[1])), match[2]
+def _modules(tree: GuardTree) -> _Modules:
+    found: _Modules = []
+    for guard in tree.guards:  # thousands of guards, of which few are of modules
+        match = _CHILD.match(guard.expression) if guard.kind == "TYPE_MATCH" else None
+        if match is not None and not match[2].endswith(_HOLDERS):
+            name = "self." + ".".join(_PART.findall(match[1]))
+            found.append((name, match[2], guard.comment))
+    return found
 
 
 def original(function: str) -> str:

@@ -40,7 +40,7 @@ def look_at_values(found: Sequence[BreakSite], trees: Table[GuardTree]) -> None:
     """Write down at each break what the guards say of the values in its line."""
     look_for_numbers(found, trees)
     look_for_floats(found, trees)
-    inference = without_gradients(trees)
+    inference = trees.derived(without_gradients)
     for site in found:
         site.inference = inference
         at = site.line

@@ -152,7 +152,8 @@ class NeedlessDynamicKernel(Rule):
             and (back := _return(sizes, next(iter(pairs)))) is not None
         ):
             every = [step for history in histories(recompiles) for step in history.steps]
-            yield self._finding(steps, back, cost_of(every, frames), without_gradients(guards))
+            inference = guards.derived(without_gradients)
+            yield self._finding(steps, back, cost_of(every, frames), inference)
 
     def causes(self, finding: Finding) -> Iterator[Story]:
         """Tell why each of the functions was compiled for another size."""
