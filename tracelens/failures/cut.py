@@ -9,6 +9,7 @@ from tracelens.failures.home import Item, is_at_home, line_of
 from tracelens.failures.messages import is_break
 from tracelens.failures.stages import is_compiler
 from tracelens.failures.words import is_error
+from tracelens.late import late
 from tracelens.logs._own_errors import GENERIC_ERRORS
 from tracelens.logs.failures import Episode, Raised, Said, Traced
 from tracelens.logs.fragments import EXPLAINS, named_break
@@ -22,13 +23,13 @@ MAX_AFTER = 3
 #: Frames of the compiler that are no accident.
 MIN_FRAMES = 2
 #: A line of source that raises, marked as IPython and rich do; the name above IPython's traceback.
-_RAISES = re.compile(
+_RAISES = late(
     r"[\s│]*+(?:(?:-{2,4}>|❱)\s{0,4}\d{1,6}\s)?[\s│]*+"
     r"raise (?P<name>(?:\w{1,40}\.){0,4}[A-Z]\w{2,80})\b"
     r"|(?P<head>[A-Z]\w{2,80})\s{2,80}Traceback \(most recent call last\)$"
 )
 #: The line of source that IPython and rich point at.
-_POINTS = re.compile(r"\s{0,8}(?:-{2,4}>|❱)\s{0,4}\d{1,6}\s")
+_POINTS = late(r"\s{0,8}(?:-{2,4}>|❱)\s{0,4}\d{1,6}\s")
 #: How Dynamo raises an error anew.
 _REMOVES = "raise e.remove_dynamo_frames()"
 #: Exceptions that say nothing by their names.
@@ -48,17 +49,17 @@ _COMPILES = frozenset(
 #: Functions in which only one thing can fail.
 _OF_FUNCTION = {"check_compiler_exist_windows": "no-msvc", "get_first_attr": "triton-mismatch"}
 #: The last line, where the text ends within the name of the error, or of the backend.
-_STUB = re.compile(
+_STUB = late(
     r"(?:torch(?:\.\w{1,40}){1,4}\.(?P<name>\w{1,40})|BackendCompilerFailed: backend='\w{0,40})$"
 )
 #: A dump of the stacks of a process that is alive, not of an error.
 _DUMPED = ("most recent call first", "Stack (most recent call last)")
 #: How a program ends that somebody stopped.
-_STOPPED = re.compile(r"\s*(?:KeyboardInterrupt|SystemExit)\b")
+_STOPPED = late(r"\s*(?:KeyboardInterrupt|SystemExit)\b")
 #: What torch writes once a compilation has failed, and where every call of compiled code passes.
 _MINIFIES = "Writing minified repro to"
-_ENTERS = re.compile(r"(?:^|[/\\])torch[/\\]_dynamo[/\\]")
-_IN_TORCH = re.compile(r"(?:^|[/\\])torch[/\\]")
+_ENTERS = late(r"(?:^|[/\\])torch[/\\]_dynamo[/\\]")
+_IN_TORCH = late(r"(?:^|[/\\])torch[/\\]")
 #: What lists put around the name of a graph break.
 _DRESS = " -*>`#'\"\t"
 _SUPPRESS = "You can suppress this exception"

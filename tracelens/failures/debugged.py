@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
+
+from tracelens.late import late
 
 __all__ = ["context_of"]
 
-_CONTEXT = re.compile(r"\s{0,40}Developer debug context: (\S[^\n]{0,400})")
+_CONTEXT = late(r"\s{0,40}Developer debug context: (\S[^\n]{0,400})")
 
 
 def context_of(cause: str, lines: Iterable[str]) -> dict[str, str]:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import keyword
-import re
 
 from tracelens.failures.home import line_of
 from tracelens.failures.stages import is_compiler
+from tracelens.late import late
 from tracelens.logs.failures import Episode, Traced
 
 __all__ = ["guarding"]
 
-_GUARDS = re.compile(r"[/\\]torch[/\\]_dynamo[/\\]guards\.py$")
+_GUARDS = late(r"[/\\]torch[/\\]_dynamo[/\\]guards\.py$")
 #: Where torch evaluates the name that a guard is on, as an expression of Python.
-_NAMING = re.compile(r"[/\\]torch[/\\]_guards\.py$")
-_NAME = re.compile(r'Name: "?L\[\'(\w{1,200})\'\]([^"\n]{0,400})"?$')
+_NAMING = late(r"[/\\]torch[/\\]_guards\.py$")
+_NAME = late(r'Name: "?L\[\'(\w{1,200})\'\]([^"\n]{0,400})"?$')
 #: How a module holds its parts: ``._modules['a']``.
-_PART = re.compile(r"\._(?:modules|buffers|parameters)\['(\w{1,200})'\]")
+_PART = late(r"\._(?:modules|buffers|parameters)\['(\w{1,200})'\]")
 
 
 def guarding(cause: str, episode: Episode, frames: list[Traced]) -> dict[str, str]:

@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tracelens.late import late
+
 if TYPE_CHECKING:
     from tracelens.failures.record import Stage
 
@@ -41,7 +43,7 @@ MAX_NAME = 200
 PARTS = 3
 BREAK, WARNED, BOTH = "break", "warned", "both"
 WORD = re.compile(r"(?<![\w\0])[A-Za-z_]\w*(?![\w\0])")
-_NAME = re.compile(r"[\w.:<>]{1,120}")
+_NAME = late(r"[\w.:<>]{1,120}")
 _SAY_LITTLE = (
     "a all an and any are argument arguments as at be but by can cannot could did do does error"
     " expect expected expects for found from get given got had has have if in input inputs instead"

@@ -5,12 +5,13 @@ Nothing there is about how the compiler works; most of it comes without compilin
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+
+from tracelens.late import late
 
 __all__ = ["Refusal", "is_own", "of_nccl", "refusal", "refusals"]
 
@@ -18,7 +19,7 @@ __all__ = ["Refusal", "is_own", "of_nccl", "refusal", "refusals"]
 GAP = 200
 #: Where NCCL says what ``refusals.toml`` has under ``nccl``: others name a last error, too.
 _OF_NCCL = ("NCCL WARN*{}", "NCCL error*Last error:*{}", "nccl*Error:*Last error:*{}")
-_BLANKS = re.compile(r"[\s│┃║]+")
+_BLANKS = late(r"[\s│┃║]+")
 
 
 class Refusal(NamedTuple):

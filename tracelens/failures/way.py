@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from tracelens.dynamo import user_code
 from tracelens.failures.home import line_of
 from tracelens.failures.stages import is_compiler, is_generated
+from tracelens.late import late
 from tracelens.logs.failures import Episode, Raised, Traced
 
 __all__ = ["asserted", "reached"]
 
 #: Where autograd calls what computes gradients.
-_ENGINE = re.compile(r"[/\\]torch[/\\]autograd[/\\](?:graph|__init__)\.py$")
+_ENGINE = late(r"[/\\]torch[/\\]autograd[/\\](?:graph|__init__)\.py$")
 #: What AOTAutograd does around the graphs that it makes: it writes results back, and wraps them.
-_AROUND = re.compile(r"[/\\]torch[/\\]_functorch[/\\]_aot_autograd[/\\]")
+_AROUND = late(r"[/\\]torch[/\\]_functorch[/\\]_aot_autograd[/\\]")
 #: Where Dynamo begins to compile a function, and may let go of it.
-_CONVERTS = re.compile(r"[/\\]torch[/\\]_dynamo[/\\]convert_frame\.py$")
+_CONVERTS = late(r"[/\\]torch[/\\]_dynamo[/\\]convert_frame\.py$")
 #: Where Inductor replaces patterns of a graph, and so near the end of a traceback.
-_REPLACES = re.compile(r"[/\\]torch[/\\]_inductor[/\\]pattern_matcher\.py$")
+_REPLACES = late(r"[/\\]torch[/\\]_inductor[/\\]pattern_matcher\.py$")
 MATCHING = 8
 #: A statement, without its own words, and how a message begins that Inductor adds to no words.
-_ASSERT = re.compile(r"\s{0,16}(assert [^\n#]{1,100}?)(?:\s{0,9}#|\s*$)")
+_ASSERT = late(r"\s{0,16}(assert [^\n#]{1,100}?)(?:\s{0,9}#|\s*$)")
 _TARGET = "target: "
 
 

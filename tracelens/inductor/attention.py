@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from tracelens.evidence.tables import Seen
 from tracelens.inductor.contraction import contracted, head_sizes, is_same, normalized
+from tracelens.late import late
 from tracelens.logs._dataflow import Content, Dataflow
 from tracelens.logs._kernels import KernelDef
 from tracelens.logs._statements import ExternCall, KernelCall
@@ -22,7 +22,7 @@ _PRODUCTS = {"bmm", "baddbmm"}
 _ANY_PRODUCT = {*_PRODUCTS, "mm", "addmm", "_linear_pointwise", "_mkl_linear"}
 #: What normalizes the weights once more, as slots that compete for inputs do: no fused kernel does
 #: that. A softmax's own sum has no name.
-_AGAIN = re.compile(r"linalg_vector_norm|(?:^|_)sum(?:_|$)")
+_AGAIN = late(r"linalg_vector_norm|(?:^|_)sum(?:_|$)")
 
 #: What a softmax that is written out leaves of itself in a kernel's name.
 _BY_HAND = frozenset({"exp", "sum"})

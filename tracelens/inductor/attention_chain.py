@@ -7,7 +7,6 @@ softmax, or gates on the weights, no fused kernel computes.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -19,6 +18,7 @@ from tracelens.inductor.in_place import changes_in_place
 from tracelens.inductor.nodes import SOFTMAX, name, operands, renamed, words
 from tracelens.inductor.origins import Lines, is_product
 from tracelens.inductor.written_softmax import written_softmax
+from tracelens.late import late
 from tracelens.logs._statements import Origin as Nodes
 from tracelens.logs.output_code import OutputModule
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # a log without such graphs does without their models
 
 __all__ = ["Chain", "chain", "plain_attention"]
 
-_WORD = re.compile(r"[A-Za-z_]\w*")
+_WORD = late(r"[A-Za-z_]\w*")
 #: Operators that leave each element as it is.
 _FORMS = frozenset(
     {"bfloat16", "clone", "contiguous", "expand", "flatten", "float", "half", "permute", "reshape"}
@@ -40,7 +40,7 @@ _TO_WEIGHTS = frozenset({"dropout", "nan_to_num"})
 #: Relatives of it, which no fused kernel computes: with noise, or a logarithm.
 _OTHERS = frozenset({"gumbel_softmax", "log_softmax", "softmin"})
 #: The sizes of what einsum reads and writes: ``'bhij,hg->bgij'``.
-_EQUATION = re.compile(r"'([^',]{1,40}),([^',]{1,40})->([^',]{1,40})'")
+_EQUATION = late(r"'([^',]{1,40}),([^',]{1,40})->([^',]{1,40})'")
 
 
 Types: TypeAlias = Mapping[str, object]

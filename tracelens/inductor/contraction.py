@@ -7,11 +7,11 @@ tokens, are normalized over one dimension and summed over another.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import msgspec
 
+from tracelens.late import late
 from tracelens.logs._dataflow import Content, Dataflow
 from tracelens.logs._kernels import KernelDef
 from tracelens.logs._statements import Dim, ExternCall
@@ -21,7 +21,7 @@ from tracelens.words import is_whole
 __all__ = ["Axis", "Factor", "contracted", "factors", "head_sizes", "is_same", "normalized"]
 
 #: How many elements a Triton kernel folds into one.
-_FOLDED = re.compile(r"\br(?:0_)?numel = (\d{1,15})\b")
+_FOLDED = late(r"\br(?:0_)?numel = (\d{1,15})\b")
 #: Dimensions of the operands of a batched product.
 BATCHED = 3
 

@@ -14,22 +14,23 @@ from math import prod
 import msgspec
 
 from tracelens.evidence.tables import Seen
+from tracelens.late import late
 from tracelens.logs.graph_code import FxGraph, Node, Origin, TensorType
 
 __all__ = ["Distances", "distances"]
 
 #: Types in which a matrix product keeps enough digits.
 _DTYPES = {"f32", "f64"}
-_WORD = re.compile(r"[A-Za-z_]\w*")
-_MINUS = re.compile(r"(\w{1,200}) - (\w{1,200})\Z")
-_SQUARED = re.compile(r"(\w{1,200}) \*\* 2(?:\.0)?\Z")
-_TIMES = re.compile(r"(\w{1,200}) \* (\w{1,200})\Z")
-_SCALED = re.compile(r"\w{1,200} [*/] [\d.e-]{1,30}\Z|\([\d.e-]{1,30}\)\Z")
-_ROOT = re.compile(r"\w{1,200} \*\* 0\.5\Z")
+_WORD = late(r"[A-Za-z_]\w*")
+_MINUS = late(r"(\w{1,200}) - (\w{1,200})\Z")
+_SQUARED = late(r"(\w{1,200}) \*\* 2(?:\.0)?\Z")
+_TIMES = late(r"(\w{1,200}) \* (\w{1,200})\Z")
+_SCALED = late(r"\w{1,200} [*/] [\d.e-]{1,30}\Z|\([\d.e-]{1,30}\)\Z")
+_ROOT = late(r"\w{1,200} \*\* 0\.5\Z")
 #: Which norm: a number that stands alone or behind its name.
-_ORDER = re.compile(r"(?:^|, )(?:p = |ord = )?(-?[\d.]{1,20}|'\w{1,10}'|inf|-inf)(?=,|$)")
-_NAMED = re.compile(r"(?:dim|axis) = \[?\(?(-?\d{1,3})")
-_NUMBER = re.compile(r"(?<![\w.])-?\d{1,3}(?![\w.])")
+_ORDER = late(r"(?:^|, )(?:p = |ord = )?(-?[\d.]{1,20}|'\w{1,10}'|inf|-inf)(?=,|$)")
+_NAMED = late(r"(?:dim|axis) = \[?\(?(-?\d{1,3})")
+_NUMBER = late(r"(?<![\w.])-?\d{1,3}(?![\w.])")
 #: Dimensions of a difference: two of pairs, and the one that is summed.
 _DIMENSIONS = 3
 

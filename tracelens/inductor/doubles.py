@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from math import prod
 
@@ -10,6 +9,7 @@ import msgspec
 
 from tracelens.evidence.tables import Seen
 from tracelens.inductor.origins import PRODUCTS
+from tracelens.late import late
 from tracelens.logs.graph_code import FxGraph, Node, Origin, Parameter, TensorType
 
 __all__ = ["Doubles", "doubles"]
@@ -22,22 +22,22 @@ LARGE = 1 << 20
 PART = 0.5
 #: Bytes of a result that is converted: a constant is no data.
 DATA = 64 << 10
-_WORD = re.compile(r"[A-Za-z_]\w*")
+_WORD = late(r"[A-Za-z_]\w*")
 _CONVERSIONS = frozenset({"double", "to", "type"})
 #: What takes the type of another operand.
-_AS_OTHER = re.compile(r"\.dtype|type_as")
+_AS_OTHER = late(r"\.dtype|type_as")
 #: Linear algebra that loses its digits in float32.
-_NEEDED = re.compile(
+_NEEDED = late(
     r"\b(?:linalg[._]|cholesky|inverse|pinverse|lu_|slogdet|logdet|det\(|svd|eigh?\b|lstsq|ormqr|qr\()"
 )
 #: A product in code of numpy, solvers there, and what Dynamo runs such code through.
 _NUMPY = "dynamo_utils_"
-_NUMPY_PRODUCT = re.compile(r"wrapped_(?:matmul|dot|vdot|inner|einsum|tensordot)(?:_\d{1,9})?\Z")
-_NUMPY_NEEDED = re.compile(r"wrapped_(?:cholesky|cond|det|eig|inv|lstsq|pinv|qr|slogdet|solve|svd)")
+_NUMPY_PRODUCT = late(r"wrapped_(?:matmul|dot|vdot|inner|einsum|tensordot)(?:_\d{1,9})?\Z")
+_NUMPY_NEEDED = late(r"wrapped_(?:cholesky|cond|det|eig|inv|lstsq|pinv|qr|slogdet|solve|svd)")
 #: What Dynamo calls inputs: ``L_x_`` a local variable, ``G_KERNEL_`` a global one.
-_VARIABLE = re.compile(r"[LG]_(\w{1,100}?)_\Z")
+_VARIABLE = late(r"[LG]_(\w{1,100}?)_\Z")
 #: A module's parameters and buffers: ``L_self_modules_inp_parameters_weight_``, ``L_fn_...``.
-_OF_MODULE = re.compile(r"(?:_modules_|_parameters_|_buffers_|\AL_self_)")
+_OF_MODULE = late(r"(?:_modules_|_parameters_|_buffers_|\AL_self_)")
 
 
 class Doubles(msgspec.Struct, frozen=True):

@@ -6,7 +6,6 @@ product of a row does not change when it is copied: ``(h @ a)[src] + (h @ b)[dst
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 import msgspec
@@ -14,15 +13,16 @@ import msgspec
 from tracelens.evidence.tables import Seen
 from tracelens.inductor.in_place import Memory, changes_in_place
 from tracelens.inductor.nodes import name, operands
+from tracelens.late import late
 from tracelens.logs.graph_code import FxGraph, Node, Origin, TensorType
 
 __all__ = ["Gathered", "gathered"]
 
-_AT = re.compile(r"(\w{1,200}) @ (\w{1,200})\Z")
+_AT = late(r"(\w{1,200}) @ (\w{1,200})\Z")
 #: ``h[src]``, ``h[(src, slice(None, None, None))]``
-_INDEXED = re.compile(r"(\w{1,200})\[\(?(\w{1,200})(?:, slice\(None, None, None\))?,?\)?\]\Z")
+_INDEXED = late(r"(\w{1,200})\[\(?(\w{1,200})(?:, slice\(None, None, None\))?,?\)?\]\Z")
 #: ``[a, b], -1`` or ``[a, b], dim = 1``
-_JOINED = re.compile(r"\(?\[([\w, ]{1,2000})\], (?:dim = )?(-?\d{1,2})\)")
+_JOINED = late(r"\(?\[([\w, ]{1,2000})\], (?:dim = )?(-?\d{1,2})\)")
 #: Rows of the product for each that is gathered from, and columns of its result for each of a part,
 #: up to which copying the results costs less than the products.
 COPIES, WIDER = 2, 4
@@ -30,7 +30,7 @@ _PRODUCTS = frozenset({"linear", "matmul", "mm"})
 _JOINS = frozenset({"cat", "concat"})
 _INDICES = frozenset({"i64", "i32"})
 #: What begins or ends a mode under which the same call computes, or records, something else.
-_MODES = re.compile(r"_(?:enter|exit)_\w{1,60}\Z|_set_grad_enabled\Z")
+_MODES = late(r"_(?:enter|exit)_\w{1,60}\Z|_set_grad_enabled\Z")
 
 
 class Part(msgspec.Struct, frozen=True):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tracelens.inductor.nodes import name, operands
+from tracelens.late import late
 
 if TYPE_CHECKING:  # a log without such graphs does without their models
     from tracelens.logs.graph_code import Node
@@ -15,9 +15,9 @@ if TYPE_CHECKING:  # a log without such graphs does without their models
 __all__ = ["Memory", "changes_in_place"]
 
 #: ``z[(slice(None, None, None), 0)] = 1``, ``z *= 2``
-_WRITTEN = re.compile(r"\s{0,40}(\w{1,200})(?:\[.{1,400}\] [-+*/]{0,2}| [-+*/]{1,2})= ")
+_WRITTEN = late(r"\s{0,40}(\w{1,200})(?:\[.{1,400}\] [-+*/]{0,2}| [-+*/]{1,2})= ")
 #: ``torch.mul(x, 2.0, out = h)``
-_OUT = re.compile(r"\bout = (\w{1,200})")
+_OUT = late(r"\bout = (\w{1,200})")
 #: Operators whose result may be a view of their first operand.
 _VIEWS = frozenset(
     {"_get_data_attr", "adjoint", "alias", "as_strided", "chunk", "contiguous", "cpu", "cuda"}
@@ -28,7 +28,7 @@ _VIEWS = frozenset(
     | {"narrow", "requires_grad", "reshape", "reshape_as", "select", "slice", "squeeze"}
     | {"unflatten", "unfold", "unsqueeze", "view", "view_as", "view_as_complex", "view_as_real"}
 )
-_FIRST_WORD = re.compile(r"\w{1,200}")
+_FIRST_WORD = late(r"\w{1,200}")
 
 
 class Memory:

@@ -6,15 +6,17 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tracelens.late import late
+
 if TYPE_CHECKING:  # a log without such graphs does without their models
     from tracelens.logs.graph_code import Node
 
 __all__ = ["SOFTMAX", "name", "operands", "renamed", "words"]
 
 SOFTMAX = frozenset({"softmax", "_softmax"})
-_WORD = re.compile(r"[A-Za-z_]\w*")
+_WORD = late(r"[A-Za-z_]\w*")
 #: ``scores * 0.125``
-_BINARY = re.compile(r"([\w.+-]{1,200}) ([-+*/]) ([\w.+-]{1,200})\Z")
+_BINARY = late(r"([\w.+-]{1,200}) ([-+*/]) ([\w.+-]{1,200})\Z")
 _SIGNS = {"+": "add", "-": "sub", "*": "mul", "/": "div"}
 
 

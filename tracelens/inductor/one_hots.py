@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
@@ -10,14 +9,15 @@ import msgspec
 
 from tracelens.evidence.tables import Seen
 from tracelens.inductor.in_place import changes_in_place
+from tracelens.late import late
 from tracelens.logs.graph_code import FxGraph, Node, Origin, TensorType
 
 __all__ = ["OneHot", "one_hots"]
 
-_WORD = re.compile(r"[A-Za-z_]\w*")
-_AT = re.compile(r"(\w{1,200}) @ (\w{1,200})\Z")
+_WORD = late(r"[A-Za-z_]\w*")
+_AT = late(r"(\w{1,200}) @ (\w{1,200})\Z")
 #: ``[a, b], -1`` or ``[a, b], dim = 1``
-_JOINED = re.compile(r"\(?\[([\w, ]{1,2000})\], (?:dim = )?(-?\d{1,2})\)")
+_JOINED = late(r"\(?\[([\w, ]{1,2000})\], (?:dim = )?(-?\d{1,2})\)")
 #: What leaves the ones where they are, and their dimension the last one.
 _FORMS = frozenset(
     {"bfloat16", "contiguous", "detach", "double", "flatten", "float", "half", "reshape", "to"}

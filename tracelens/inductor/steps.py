@@ -12,6 +12,7 @@ import msgspec
 from tracelens.evidence.tables import Seen
 from tracelens.inductor.in_place import Memory, changes_in_place
 from tracelens.inductor.nodes import name, operands, words
+from tracelens.late import late
 from tracelens.logs.graph_code import FxGraph, Node, Origin, TensorType
 
 __all__ = ["Steps", "steps"]
@@ -20,10 +21,10 @@ __all__ = ["Steps", "steps"]
 MIN_STEPS = 8
 _WHOLE = "slice(None, None, None)"
 #: ``[linear, linear_1], dim = 1``
-_JOINED = re.compile(r"\(?\[([\w, ]{1,20000})\](?:, (?:dim = )?(-?\d{1,2}))?\)?\Z")
+_JOINED = late(r"\(?\[([\w, ]{1,20000})\](?:, (?:dim = )?(-?\d{1,2}))?\)?\Z")
 _JOINS = frozenset({"cat", "concat", "stack"})
 #: What begins or ends a mode under which the same call computes, or records, something else.
-_MODES = re.compile(r"_(?:enter|exit)_\w{1,60}\Z|_set_grad_enabled\Z")
+_MODES = late(r"_(?:enter|exit)_\w{1,60}\Z|_set_grad_enabled\Z")
 
 
 class Steps(msgspec.Struct, frozen=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from math import prod
@@ -10,6 +9,7 @@ from math import prod
 import msgspec
 
 from tracelens.evidence.tables import Seen, Table
+from tracelens.late import late
 from tracelens.logs._statements import ExternCall
 from tracelens.logs.graph_code import FxGraph, Node, Origin, TensorType
 from tracelens.logs.output_code import OutputModule
@@ -25,10 +25,10 @@ _SCALED_AT, _MODE_AT = 5, 6
 LARGE, LEAST = 4 << 20, 1 << 20
 #: Rows per index.
 FEW = 8
-_WORD = re.compile(r"[A-Za-z_]\w*")
-_BACKWARD = re.compile(r"embedding_dense_backward|embedding_bag\w{0,20}_backward")
+_WORD = late(r"[A-Za-z_]\w*")
+_BACKWARD = late(r"embedding_dense_backward|embedding_bag\w{0,20}_backward")
 #: A size, or an argument, in generated code: a table that is not trained has none there.
-_SIZE = re.compile(r"[(\[ ]([0-9]{1,18})[,)\]]")
+_SIZE = late(r"[(\[ ]([0-9]{1,18})[,)\]]")
 _SIZES = {"f32": 4, "f64": 8, "bf16": 2, "f16": 2}
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from tracelens.late import late
+
 __all__ = ["BEGINS", "CONTINUES", "spaced"]
 
 #: The first line of a table, or the first row of the second one.
@@ -16,9 +18,9 @@ CONTINUES = (
     r" {0,24}(?:Type +)?Time ?\(%\) +Time +Calls +Avg |"
     r" {0,24}(?:GPU activities:  +)?\d{1,3}\.\d\d% +[\d.]{1,12}[mun]?s +\d"
 )
-_TITLE = re.compile(r"==\d{1,10}== ")
-_HEAD = re.compile(r" {0,24}(?:Type +)?Time ?\(%\) +Time +Calls +Avg ")
-_ROW = re.compile(
+_TITLE = late(r"==\d{1,10}== ")
+_HEAD = late(r" {0,24}(?:Type +)?Time ?\(%\) +Time +Calls +Avg ")
+_ROW = late(
     r" {0,24}(?:[A-Za-z ]{5,16}:  +)?(?P<share>\d{1,3}\.\d\d)% +(?P<total>[\d.]{1,12}[mun]?s)"
     r" +(?P<calls>\d{1,12}) +(?P<mean>[\d.]{1,12}[mun]?s) +(?P<least>[\d.]{1,12}[mun]?s)"
     r" +(?P<most>[\d.]{1,12}[mun]?s) +(?P<name>\S[^\n]*)"

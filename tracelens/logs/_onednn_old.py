@@ -10,19 +10,19 @@ from __future__ import annotations
 
 import re
 
+from tracelens.late import late
+
 __all__ = ["decimal_point", "modern", "spelled_out"]
 
 #: Commas behind marker, version and time stamp, by the beginning: with a point in the time.
 _COMMAS = {"primitive,exec,": 10, "primitive,create": 10, "exec,": 9, "create": 9}
-_SHORT = re.compile(r",[ \t]*(?:\.\.\.|\u2026)[ \t]*(?=,)")
-_WHOLE = re.compile(r"\d+")
-_DIGITS = re.compile(r"\d+(?:e[-+]?\d+)?\s*$")
-_ENGINE = re.compile(
-    r"(?:mkldnn|dnnl)_verbose,(?:exec|create),(?=[a-z_]+,)(?!(?:cpu|gpu|any)[,:\d])"
-)
-_FORMAT = re.compile(r"(f?)(src|wei|dst|bia|in|out|diff|ws|data):(?:([fsu]\d{1,2}|bf16)_)?(\w+)")
+_SHORT = late(r",[ \t]*(?:\.\.\.|\u2026)[ \t]*(?=,)")
+_WHOLE = late(r"\d+")
+_DIGITS = late(r"\d+(?:e[-+]?\d+)?\s*$")
+_ENGINE = late(r"(?:mkldnn|dnnl)_verbose,(?:exec|create),(?=[a-z_]+,)(?!(?:cpu|gpu|any)[,:\d])")
+_FORMAT = late(r"(f?)(src|wei|dst|bia|in|out|diff|ws|data):(?:([fsu]\d{1,2}|bf16)_)?(\w+)")
 _ARGUMENTS = {"in": "src", "out": "dst"}
-_BLOCK = re.compile(r"(?<!\d)(\d*)([A-Za-z])")
+_BLOCK = late(r"(?<!\d)(\d*)([A-Za-z])")
 
 
 def decimal_point(line: str, start: int, comma: int) -> str:

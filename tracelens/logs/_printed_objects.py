@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 
 from tracelens.grammars import Unreadable
+from tracelens.late import late
 from tracelens.logs import Record
 from tracelens.logs._kinds import kind
 from tracelens.logs._payloads import moved
@@ -21,12 +21,12 @@ _NUMBERS = (
     "|guard_latency_us"
 )
 _TEXTS = "compile_id|co_name|co_filename"
-_FIELD = re.compile(
+_FIELD = late(
     rf"\b(?P<name>{_NUMBERS})['\"]?[=:] ?(?P<number>\d{{1,12}}(?:\.\d{{1,20}})?(?:e-?\d{{1,2}})?)\b"
     rf"|\b(?P<named>{_TEXTS})['\"]?[=:] ?['\"](?P<text>[^'\"\n]{{1,400}})['\"]"
 )
 #: A reason with how often it was met, as a counter of Dynamo's holds them.
-_COUNTED = re.compile(r"\((?P<quote>['\"])(?P<why>[^\n]{3,400}?)(?P=quote), \d{1,7}\)")
+_COUNTED = late(r"\((?P<quote>['\"])(?P<why>[^\n]{3,400}?)(?P=quote), \d{1,7}\)")
 
 
 def measured(text: str, at: int = 0) -> Iterator[Record]:

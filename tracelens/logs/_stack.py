@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from pydantic import field_validator
 
 from tracelens import grammars
+from tracelens.late import late
 from tracelens.logs import Record
 
 __all__ = ["StackFrame", "innermost"]
 
-_FRAME = re.compile(r'  File "[^\n]+(?:\n    [^\n]+)?')
+_FRAME = late(r'  File "[^\n]+(?:\n    [^\n]+)?')
 
 
 class StackFrame(Record):

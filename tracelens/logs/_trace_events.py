@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from functools import reduce
 from operator import or_
 from types import GenericAlias
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import msgspec
 
 from tracelens.grammars import Unreadable
+from tracelens.late import late
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -284,7 +284,7 @@ def _taken_out(event: Any) -> bytes:
 
 
 #: Where in the text, which differs from event to event.
-_WHERE = re.compile(r" \(byte \d+\)|: line \d+ column \d+ \(char \d+\)")
+_WHERE = late(r" \(byte \d+\)|: line \d+ column \d+ \(char \d+\)")
 
 
 def _one_line(error: BaseException) -> str:

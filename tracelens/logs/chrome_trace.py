@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator
 
+from tracelens.late import late
 from tracelens.logs import CountedLog, Record
 from tracelens.logs._alike import Alike
 from tracelens.logs._text import Flag
@@ -52,19 +53,19 @@ __all__ = [
     "TraceEvent",
 ]
 
-_STARTS = re.compile(
+_STARTS = late(
     r"Malloc(?!.*Async)|(?:cuda|hip|Mem)Free(?!.*Async)|HostAlloc|HostRegister|ModuleLoad|LibraryLoad"
     r"|StreamCreate|EventCreate|CtxCreate|PrimaryCtxRetain|ModuleCreate|ProgramBuild"
 )
 #: How kernels are named that move data between ranks: those of NCCL and its kin, of DeepEP (for
 #: experts), of NVSHMEM, and the all-reduce of inference engines and of torch's symmetric memory.
-_MOVES = re.compile(
+_MOVES = late(
     r"(?:void )?(?:nccl|rccl|mscclpp|nvshmem|(?:\w+::)*(?:ep|deep_ep)::(?:internode|intranode)"
     r"|(?:\w+::)*(?:cross_device_reduce|(?:one|two)_shot_all_?reduce|multimem_all_?reduce"
     r"|allreduce_fusion_kernel|quickreduce))",
     re.IGNORECASE,
 )
-_ADDRESS = re.compile(r"0x[0-9a-f]{6,16}")
+_ADDRESS = late(r"0x[0-9a-f]{6,16}")
 #: Names that were read: there are many that differ in their numbers.
 _ALIKE = Alike()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from tracelens.late import late
 from tracelens.logs import Log, Record
 from tracelens.logs._literals import Evaluated
 from tracelens.logs.explain import broken
@@ -25,9 +26,9 @@ _COUNTED = (
     r"|pattern_matcher_\w{1,40}|extern_calls|benchmarking\.\w{1,40}|graph_break\w{0,20}"
 )
 #: How a program names the group that it prints.
-_OF_GROUP = re.compile(r"^[\w.]{1,60}\[['\"](\w{1,20})['\"]\](?: =|:) ?(?:Counter\()?(?=\{)")
+_OF_GROUP = late(r"^[\w.]{1,60}\[['\"](\w{1,20})['\"]\](?: =|:) ?(?:Counter\()?(?=\{)")
 #: A group of reasons that is printed by itself.
-_REASONS = re.compile(rf"(?:Counter\()?\{{['\"]{REASON}")
+_REASONS = late(rf"(?:Counter\()?\{{['\"]{REASON}")
 
 
 class Counters(Log):

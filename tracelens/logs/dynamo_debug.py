@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
+from tracelens.late import late
 from tracelens.logs import Log, Record
 from tracelens.logs._stack import StackFrame
 from tracelens.logs._text import Stripped
@@ -55,7 +56,7 @@ COMPILED_AT = (
 
 #: What torch up to 2.6 says of a function that it gives up, and the line that it names.
 LOOP = "Skipping frame because there is a graph break in a for/while loop"
-_LINE_OF = re.compile(
+_LINE_OF = late(
     r'\n  File "(?P<file>[^"\n]{1,400})", line (?P<line>\d{1,7}), in (?P<function>[^\n]{1,200})'
     r"(?:\n    (?P<code>[^\n]{1,400}))?"
 )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tracelens.grammars import Unreadable
+from tracelens.late import late
 from tracelens.logs import Log, Record
 from tracelens.logs._kinds import kind
 from tracelens.logs._literals import Evaluated
@@ -31,7 +32,7 @@ __all__ = [
 
 
 #: What Python prints of the object itself, and its numbers in the form of its own text.
-_PRINTED = re.compile(
+_PRINTED = late(
     r"ExplainOutput\(graphs=[^\n]{0,20000}?graph_count=(?P<graphs>\d{1,6}), "
     r"graph_break_count=(?P<breaks>-?\d{1,6}), break_reasons="
     r"(?:\[\]|(?P<reasons>\[GraphCompileReason\([^\n]*?\)\](?=, op_count=|$)))"

@@ -8,6 +8,7 @@ from contextlib import suppress
 from functools import partial
 
 from tracelens.grammars import Unreadable
+from tracelens.late import late
 from tracelens.logs import Log, Record
 from tracelens.logs._kinds import kind
 from tracelens.logs._payloads import moved
@@ -135,15 +136,15 @@ class Foreign(Log):
 
 
 #: Times of eager and of compiled code, in either order.
-_BOTH = re.compile(r"(?s)[Ee]ager .*[Cc]ompiled? |[Cc]ompiled? .*[Ee]ager ")
+_BOTH = late(r"(?s)[Ee]ager .*[Cc]ompiled? |[Cc]ompiled? .*[Ee]ager ")
 #: Rows of a benchmark of kernels, as pandas or tabulate prints them.
-_ROWS = re.compile(r"\n(?:0 {2,}[\d.]+ {2,}[\d.]| {0,40}\([\d, ]{3,60}\) {2,}[\d.])")
+_ROWS = late(r"\n(?:0 {2,}[\d.]+ {2,}[\d.]| {0,40}\([\d, ]{3,60}\) {2,}[\d.])")
 _REPORT = "Torchdynamo Profiler Report"
-_AGAIN = re.compile(
+_AGAIN = late(
     r"(?m)^'(?P<name>[^'\n]{1,200})' \((?P<file>[^\n]{1,300}?):(?P<line>\d{1,7})\)"
     r" +\d{1,6}  (?P<why>\S.*)$"
 )
-_BROKEN = re.compile(r"(?m)^(?P<why>\S[^\n]{1,300}?)  +\d{1,6}$")
+_BROKEN = late(r"(?m)^(?P<why>\S[^\n]{1,300}?)  +\d{1,6}$")
 
 
 def _as_logged(text: str, records: Sequence[Record]) -> Iterator[Record]:

@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, ConfigDict, model_validator
 
 from tracelens import grammars
 from tracelens.instances import STRUCTS
+from tracelens.late import late
 from tracelens.logs import HeadedLog, Record
 from tracelens.logs._comment import Comment
 from tracelens.logs._guard_lines import guards_in
@@ -23,7 +24,7 @@ __all__ = ["Comment", "Guard", "GuardLatency", "GuardTree", "Guards"]
 
 #: Rows of the report's table.
 MAX_ROWS = 200
-_ID = re.compile(r", \d{7,}\)")
+_ID = late(r", \d{7,}\)")
 
 
 def _depth(text: str) -> int:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator
 
+from tracelens.late import late
 from tracelens.logs import CountedLog, Record
 from tracelens.words import is_whole
 
@@ -18,11 +18,11 @@ __all__ = ["MklCall", "MklInfo", "MklVerbose"]
 
 #: Rows of the report's table.
 MAX_ROWS = 200
-_ADDRESS = re.compile(r"0x[0-9a-f]{1,16}")
+_ADDRESS = late(r"0x[0-9a-f]{1,16}")
 #: Milliseconds per unit.
 _UNITS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3}
 #: ``SGEMM``, ``SGEMM_BATCH_STRIDED``, ``SGEMV``, and the names that tell the operands' types.
-_PRODUCT = re.compile(
+_PRODUCT = late(
     r"(?:(?P<type>[SDCZH])(?:GEMM\w{0,30}|GEMV\w{0,30}|SYMM|SYRK|TRMM|HEMM|HERK)"
     r"|GEMM_(?P<short>BF16BF16F32|F16F16F32|F16F16F16|S8U8S32|S16S16S32)(?:_\w{1,20})?)"
 )
@@ -38,7 +38,7 @@ _TYPES = {
     "S8U8S32": "int8",
     "S16S16S32": "int16",
 }
-_TIME = re.compile(r"\) (\d{1,12}(?:\.\d{1,9})?)(ns|us|ms|s) ")
+_TIME = late(r"\) (\d{1,12}(?:\.\d{1,9})?)(ns|us|ms|s) ")
 
 
 class MklVerbose(CountedLog):

@@ -7,11 +7,12 @@ from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator
 
+from tracelens.late import late
 from tracelens.logs import Log, Record
 
 __all__ = ["CollectiveSchedule", "Nccl", "Progress", "Recorded", "TimedOut", "operator_of"]
 
-_DIGITS = re.compile(r"\d+")
+_DIGITS = late(r"\d+")
 
 
 class Nccl(Log):

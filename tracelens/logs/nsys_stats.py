@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import NamedTuple
 
+from tracelens.late import late
 from tracelens.logs import Log, Record
 from tracelens.logs import _nvprof as nvprof
 
@@ -27,11 +28,11 @@ _NAME = (
 
 #: The head of a table that was copied out of the graphical tool.
 _TABS = r"Time\tTotal Time\t(?:Instances|Num Calls|Count)\t"
-_TABBED = re.compile(_TABS)
+_TABBED = late(_TABS)
 #: The head of a table of copies by their size.
 _SIZES = r" {0,4}Total \([KMG]?i?B\)  +(?:Count|Operations)  +Av"
 _UNITS = {"ns": 1, "us": 1e3, "μs": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
-_SPENT = re.compile(r"(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?) (ns|us|μs|µs|ms|s)$")
+_SPENT = late(r"(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?) (ns|us|μs|µs|ms|s)$")
 _HEADS = {"Time": "Time (%)", "Total Time": "Total Time (ns)", "Operation": "Name"}
 
 

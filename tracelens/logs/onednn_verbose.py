@@ -8,13 +8,13 @@ from a line by knowledge of oneDNN, such as FLOPs or the class of an implementat
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import ConfigDict
 
+from tracelens.late import late
 from tracelens.logs import CountedLog, Record
 from tracelens.logs import _onednn_work as work
 from tracelens.logs._isa import native_types
@@ -76,7 +76,7 @@ _TIMED = tuple(
     for component in ("", "primitive,", "graph,", "ukernel,")
     for operation in ("exec", "create", "compile")
 )
-_TIME = re.compile(r"\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+_TIME = late(r"\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
 class Primitive(Record):

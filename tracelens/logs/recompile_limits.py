@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import BeforeValidator
 
 from tracelens import grammars
+from tracelens.late import late
 from tracelens.logs import HeadedLog, Record
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.recompiles import GuardFailure, Recompiles
@@ -16,7 +17,7 @@ __all__ = ["RecompileLimit", "RecompileLimits", "StackFrame"]
 
 #: What the second and the third line begin with, where the first was not pasted.
 LOOSE = ("   function: '", "   last reason: ")
-_LISTED = re.compile(r"\[(['\"])([^\n]+)\1\]")
+_LISTED = late(r"\[(['\"])([^\n]+)\1\]")
 
 
 def _reason(value: object) -> object:

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator
 from tracelens import grammars
 from tracelens.evidence import Evidence, Place, Seen, Times
 from tracelens.instances import alike
+from tracelens.late import late
 from tracelens.logs import Joined, Log, Record
 from tracelens.remembered import of_reading
 
@@ -29,7 +30,7 @@ class TorchLog(Log):
 
 
 #: The id of a compilation as most have it, behind a place; and what stands for each.
-_NUMBERED = re.compile(r"\] \[(\d+/\d+(?:_\d+)?)\]", re.ASCII)
+_NUMBERED = late(r"\] \[(\d+/\d+(?:_\d+)?)\]", re.ASCII)
 _ANY_ID = "0/0"
 #: What Dynamo and Inductor were called before they became parts of torch.
 _BEFORE = {

@@ -9,7 +9,6 @@ writes are understood and not read, each for a reason that
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
@@ -20,6 +19,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 from tracelens.evidence import Evidence, Place, Seen
 from tracelens.grammars import Unreadable
 from tracelens.instances import made
+from tracelens.late import late
 from tracelens.logs import Record, Skimmed, StructuredLog, Tick
 from tracelens.logs._kinds import structured
 from tracelens.logs._opaque_payloads import reason
@@ -29,7 +29,7 @@ from tracelens.logs.recompiles import Recompile
 __all__ = ["CompilationMetrics", "StructuredRecord", "TorchTrace", "TorchVersion"]
 
 #: What a record is about: the first key of its envelope, or the name of its artifact.
-_ABOUT = re.compile(r'\{"(?:artifact": \{"name": ")?([^"]+)"')
+_ABOUT = late(r'\{"(?:artifact": \{"name": ")?([^"]+)"')
 
 
 def _same(text: str | None) -> str | None:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
 
+from tracelens.late import late
 from tracelens.logs import Log, Record
 from tracelens.logs._text import Stripped
 
@@ -47,7 +48,7 @@ _PHRASES = (
     r"|finished in [\d.]+ secs, took |Cache the graph |The server is fired up"
     r"|[Ss]tore the \d{1,6}-th graph |Capture \w{1,20} cuda graph (?:end|begin)"
 )
-_STAMP = re.compile(r"(?:\d{4}-)?(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)")
+_STAMP = late(r"(?:\d{4}-)?(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)")
 
 
 def _clock(text: str | float | None) -> float | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
+from tracelens.late import late
 
 __all__ = ["bound_to"]
 
 #: CPUs that are counted: what names more names enough.
 MAX_CPUS = 4_096
-_SPAN = re.compile(r"(\d{1,5})(?:-(\d{1,5})(?::(\d{1,4}))?)?")
-_PROCLIST = re.compile(r"proclist=\[([0-9,:-]{1,400})\]")
+_SPAN = late(r"(\d{1,5})(?:-(\d{1,5})(?::(\d{1,4}))?)?")
+_PROCLIST = late(r"proclist=\[([0-9,:-]{1,400})\]")
 
 
 def bound_to(name: str, value: str) -> int | None:

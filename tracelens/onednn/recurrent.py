@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
+from tracelens.late import late
 
 __all__ = ["steps"]
 
 #: ``l1t32mb5sic128slc256dhc128dic128``: layers, steps, batch, channels.
-_SHAPE = re.compile(r"l\d{1,9}t(\d{1,9})mb\d")
+_SHAPE = late(r"l\d{1,9}t(\d{1,9})mb\d")
 
 
 def steps(shape: str) -> int | None:

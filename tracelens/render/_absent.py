@@ -7,11 +7,12 @@ import shlex
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from tracelens.late import late
 from tracelens.report import Outcome, Report
 
 __all__ = ["Missing", "merged", "missing", "settings_of"]
 
-_SETTING = re.compile(r"[A-Z][A-Z0-9_]*=.")
+_SETTING = late(r"[A-Z][A-Z0-9_]*=.")
 
 
 class Missing(NamedTuple):

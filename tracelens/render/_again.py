@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from tracelens.late import late
 from tracelens.render import _words
 from tracelens.render._absent import merged, missing, settings_of
 from tracelens.render._first import NO_TIME, unknown_cost
@@ -35,9 +36,9 @@ _PLACED = frozenset(
 _HAVE_LINES = {_LINES, "aot_graphs", "torch_trace", "chrome_trace"}
 _PROGRAM = "python your_program.py"
 #: A path that a shell takes as it is; a log may hold any.
-_PLAIN = re.compile(r"(?:~/)?[\w./+-]{1,300}\.py\Z", re.ASCII)
+_PLAIN = late(r"(?:~/)?[\w./+-]{1,300}\.py\Z", re.ASCII)
 #: A folder that stands for another one in it: nobody has it.
-_HIDDEN = re.compile(r"~user\d|(?:^|/)user\d{1,3}/")
+_HIDDEN = late(r"~user\d|(?:^|/)user\d{1,3}/")
 _LIBRARY = ("site-packages", "dist-packages")
 
 

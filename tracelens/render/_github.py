@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from tracelens.late import late
 from tracelens.render._strings import elide, one_line, spans
 
 __all__ = ["MAX_TEXT", "MAX_TITLE", "code", "details", "fence", "grid", "paragraphs", "text"]
@@ -14,16 +15,16 @@ MAX_TITLE, MAX_TEXT = 200, 4_000
 _BREAK = "\u200b"
 # What GitHub turns into a mention, a reference, a link or an emoji. An address is broken before its
 # slashes: whatever stands behind them, a back-tick for instance, may end what is looked for.
-_LIVE = re.compile(
+_LIVE = late(
     r"@(?=\w)|#(?=\d)|(?<=\bGH)-(?=\d)|:(?=//)|(?<=\bwww)\.(?=\w)|:(?=[\w+-]{1,40}:)",
     re.IGNORECASE,
 )
 #: A place that somebody may want to copy: nothing is put into it, so it is written as code.
-_PLACE = re.compile(r"(?<![\w/.~<>+-])[\w~.<>/+-]{1,200}\.[A-Za-z]{1,4}:\d{1,7}(?!\w)")
+_PLACE = late(r"(?<![\w/.~<>+-])[\w~.<>/+-]{1,200}\.[A-Za-z]{1,4}:\d{1,7}(?!\w)")
 #: What means something in HTML.
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
-_SPECIAL = re.compile(r"[\\`*\[\]<>~&$]|(?<!\w)_|_(?!\w)|^[#+=-]")
-_NUMBERED = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
+_SPECIAL = late(r"[\\`*\[\]<>~&$]|(?<!\w)_|_(?!\w)|^[#+=-]")
+_NUMBERED = late(r"^(\d{1,9})([.)])(?=\s|$)")
 
 
 def text(value: str, most: int = MAX_TITLE) -> str:

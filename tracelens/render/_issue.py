@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import quote
 
+from tracelens.late import late
 from tracelens.render import _words
 from tracelens.render._github import code, details, fence, grid, text
 from tracelens.render._strings import elide, one_line, one_row
@@ -49,11 +50,11 @@ ONEDNN = ("ONE001", "ONE002", "ONE005", "ONE008")
 #: Characters of a title, of a line of the log, and of an address that GitHub and browsers take.
 MAX_TITLE, MAX_LINE, MAX_ADDRESS = 120, 400, 7_000
 MAX_EVIDENCE, MAX_WORDS, MAX_YOURS = 12, 8, 20
-_PACKAGE = re.compile(r"(?:site|dist)-packages>?/([A-Za-z_]\w{0,60})")
-_FILE = re.compile(r"(?<![\w./~<>+-])[\w.~<>/+-]{1,200}\.pyx?(?::\d{1,7})?(?!\w)")
-_WORD = re.compile(r"[A-Za-z_][\w.]{3,60}")
+_PACKAGE = late(r"(?:site|dist)-packages>?/([A-Za-z_]\w{0,60})")
+_FILE = late(r"(?<![\w./~<>+-])[\w.~<>/+-]{1,200}\.pyx?(?::\d{1,7})?(?!\w)")
+_WORD = late(r"[A-Za-z_][\w.]{3,60}")
 #: A line of the program, as messages quote it.
-_QUOTED = re.compile(r"`?[^\s`]{1,200}\.pyx?:\d{1,7}`?: `[^`]{0,400}`")
+_QUOTED = late(r"`?[^\s`]{1,200}\.pyx?:\d{1,7}`?: `[^`]{0,400}`")
 #: In place of the environment.
 _UNSAID = "The log does not say.\n"
 #: Words that every issue has.

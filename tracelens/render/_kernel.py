@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from tracelens.errors import UsageError, closest
+from tracelens.late import late
 from tracelens.render import Options, _words
 from tracelens.render._prepare import prepare
 from tracelens.render.text import Text
@@ -17,7 +17,7 @@ __all__ = ["kernel_text"]
 TABLE = "kernel_origins"
 APART = "the trace is of another process or day; --one-run reads it with this log"
 #: What the profiler writes before the name of a kernel of the CPU.
-_GRAPH = re.compile(r"\Agraph_\d{1,9}_")
+_GRAPH = late(r"\Agraph_\d{1,9}_")
 #: Kernels that are named where another one was asked for.
 MAX_NAMED = 5
 HINT = 'record with TORCH_LOGS="output_code,graph_code"'

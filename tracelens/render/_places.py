@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterable
 from typing import NamedTuple
 from urllib.parse import quote
 
+from tracelens.late import late
 from tracelens.report import Finding, Report
 
 __all__ = ["Place", "Places"]
 
 #: Where a library's files begin; what stands behind it begins with the package's name.
-_LIBRARY = re.compile(r"^.*?(?:site|dist)-packages>?/|^.*?/lib/python3\.\d{1,2}/")
-_DRIVE = re.compile(r"^[A-Za-z]:/")
+_LIBRARY = late(r"^.*?(?:site|dist)-packages>?/|^.*?/lib/python3\.\d{1,2}/")
+_DRIVE = late(r"^[A-Za-z]:/")
 #: Not files: what a place may say instead of one.
-_NO_FILE = re.compile(r"^<[^/>]*>$")
+_NO_FILE = late(r"^<[^/>]*>$")
 
 
 class Place(NamedTuple):

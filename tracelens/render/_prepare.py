@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+from tracelens.late import late
 from tracelens.render import Options, Renderer
 from tracelens.render._strings import clean, map_strings
 from tracelens.report import Report
@@ -13,7 +14,7 @@ __all__ = ["prepare", "rooted"]
 
 #: What JSON has where a string may hold what :func:`clean` takes out: an escape, but not one of a
 #: newline, a quotation mark or a backslash.
-_UNCLEAN = re.compile(r"(?<!\\)(?:\\\\)*+\\[^n\"\\]")
+_UNCLEAN = late(r"(?<!\\)(?:\\\\)*+\\[^n\"\\]")
 
 
 def prepare(

@@ -13,12 +13,13 @@ from importlib.resources import files
 from textwrap import dedent
 from typing import NamedTuple
 
+from tracelens.late import late
 from tracelens.report import Finding, Report
 
 __all__ = ["Block", "Page", "pages"]
 
-_CODE = re.compile(r"[A-Z]{3}\d{3}")
-_NAME = re.compile(r"[a-z0-9]+([-.][a-z0-9]+)*")
+_CODE = late(r"[A-Z]{3}\d{3}")
+_NAME = late(r"[a-z0-9]+([-.][a-z0-9]+)*")
 #: Pages of a report at most; the command line has all.
 MAX_PAGES = 60
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from tracelens.late import late
 from tracelens.render import Options, Renderer, _words
 from tracelens.render._places import Places
 from tracelens.render._prepare import prepare
@@ -17,7 +17,7 @@ __all__ = ["Junit"]
 #: Evidence lines of a failure, and characters of each.
 MOST, LINE = 6, 300
 #: What XML 1.0 cannot hold, even escaped.
-_ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_ILLEGAL = late("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class Junit(Renderer):

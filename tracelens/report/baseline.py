@@ -6,12 +6,12 @@ user's file and function, or else the words of its data. What another program sh
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import ConfigDict
 
+from tracelens.late import late
 from tracelens.report.base import Cost, Model
 from tracelens.report.model import Finding, Report, Run, Severity, Tool
 from tracelens.report.programs import Program, base_name, is_library
@@ -28,8 +28,8 @@ _NO_AMOUNT = frozenset(
     """.split()  # noqa: SIM905 -- read as a list of words
 )
 #: Names that compilers number, addresses and other digits.
-_DIGITS = re.compile(r"0x[0-9a-fA-F]+|\d+")
-_PATH = re.compile(r"(?<![~\w.<>-])(?:[A-Za-z]:)?[~\w.<>-]*[\\/][^\s'\":,]*")
+_DIGITS = late(r"0x[0-9a-fA-F]+|\d+")
+_PATH = late(r"(?<![~\w.<>-])(?:[A-Za-z]:)?[~\w.<>-]*[\\/][^\s'\":,]*")
 
 
 #: The run of a report that lists none.

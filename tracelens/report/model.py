@@ -7,13 +7,13 @@ Everything a renderer, a CI job or a later run of tracelens knows about an analy
 from __future__ import annotations
 
 import hashlib
-import re
 from enum import StrEnum
 from typing import Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
 from tracelens.experiment import Knob
+from tracelens.late import late
 from tracelens.report import notebook
 from tracelens.report.base import Cost, Model
 from tracelens.report.live import Confirmation
@@ -214,9 +214,9 @@ class FindingData(Model):
 
 
 #: What JSON leaves as it is and a terminal obeys; these stand in strings alone.
-_CONTROL = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
+_CONTROL = late("[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 #: Where a sentence ends and another one begins: not within ``torch.compile``.
-_SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z`\"'(0-9])")
+_SENTENCE_END = late(r"(?<=[.!?]) (?=[A-Z`\"'(0-9])")
 
 
 class Finding(Model):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterator
 from typing import Any
 
+from tracelens.late import late
 from tracelens.report.base import Model
 from tracelens.report.model import Report
 
@@ -16,7 +16,7 @@ __all__ = ["Program", "base_name", "is_library"]
 ALIKE = 0.5
 #: From so many names on, none in common says that it is another program.
 FEW = 3
-_LIBRARY = re.compile(r"(?:site|dist)-packages>?[\\/]|[\\/]lib[\\/]python3\.\d{1,2}[\\/]")
+_LIBRARY = late(r"(?:site|dist)-packages>?[\\/]|[\\/]lib[\\/]python3\.\d{1,2}[\\/]")
 #: Columns that say what the compiled code computes, by table.
 _WORK = {"kernels": ("fused",), "autotune": ("op", "dtype"), "primitives": ("primitive", "dtypes")}
 

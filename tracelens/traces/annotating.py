@@ -7,12 +7,12 @@ else is copied byte by byte.
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from tracelens.evidence import Evidence
+from tracelens.late import late
 from tracelens.logs._trace_events import Complete
 from tracelens.report import Finding
 from tracelens.traces.device import Busy
@@ -34,7 +34,7 @@ FINDINGS = 1
 GAPS = 100
 #: Stretches of the window for which it is said how busy a device is.
 STRETCHES = 400
-_EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[\s*|^\s*\[\s*')
+_EVENTS = late(rb'"traceEvents"\s*:\s*\[\s*|^\s*\[\s*')
 #: Bytes in which the list of events begins.
 MAX_HEAD = 8 << 20
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
+from tracelens.late import late
 from tracelens.logs.chrome_trace import Operator
 from tracelens.traces.names import Name
 
@@ -12,7 +12,7 @@ __all__ = ["MPS", "on_mps"]
 
 #: As what they are counted among the events of devices that are not read.
 MPS = "MPS"
-_OF_MPS = re.compile(r"(?:^|_)mps(?:_|$)")
+_OF_MPS = late(r"(?:^|_)mps(?:_|$)")
 #: What also tensors have that are nested, on any device.
 _OR_NESTED = "linear_backward"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from tracelens.late import late
 from tracelens.logs._trace_events import Complete, Event
 
 __all__ = ["MTIA", "USED", "category_of", "give_categories", "has_no_categories", "of_device"]
@@ -46,7 +47,7 @@ USED = frozenset(
 )
 
 #: Words of categories of devices whose events no table uses.
-_DEVICE = re.compile("mtia|npu|hpu|xla|tpu|cuda_profiler|CUDA functions", re.IGNORECASE)
+_DEVICE = late("mtia|npu|hpu|xla|tpu|cuda_profiler|CUDA functions", re.IGNORECASE)
 #: What the profiler up to torch 1.8 wrote (``torch.autograd.profiler``) has no categories, and two
 #: processes: operators, and the time from their first kernel to their last, one inside the other.
 _PROCESSES = {"CPU functions": "cpu_op", "CUDA functions": "CUDA functions"}
@@ -54,7 +55,7 @@ _PROCESSES = {"CPU functions": "cpu_op", "CUDA functions": "CUDA functions"}
 #: or waited for, and each piece of a copy.
 _MTIA = "mtia_ccp_events"
 MTIA = "mtia_kernel"
-_MTIA_PARTS = re.compile(r"(?:event_|dma_|notify|wait)")
+_MTIA_PARTS = late(r"(?:event_|dma_|notify|wait)")
 
 
 def category_of(category: str | None, name: str) -> str:

@@ -9,11 +9,11 @@ ended, ends the sequence.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from tracelens.late import late
 from tracelens.logs._trace_events import Complete
 from tracelens.logs.chrome_trace import InductorKernel
 from tracelens.traces.device import StreamId
@@ -32,7 +32,7 @@ MAX_NAME = 80
 #: By how much the numbers of blocks of kernels over the same elements differ at most.
 ALIKE = 4.0
 #: What an elementwise kernel of ATen does: the innermost name that says something.
-_WORK = re.compile(
+_WORK = late(
     r"CUDAFunctor_(\w+)|launch_(\w+)\(|(?<!\w)(\w+?)(?:CUDAKernelImpl|_kernel_cuda|_kernel_impl|_kernel"
     r"|Functor)\b"
 )

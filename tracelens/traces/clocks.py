@@ -14,10 +14,12 @@ from operator import sub
 from statistics import median
 from typing import NamedTuple
 
+from tracelens.late import late
+
 __all__ = ["Clock", "Lane", "Pair", "align", "clocks", "named"]
 
 #: Collectives that nobody leaves before all have come.
-_WAITS_FOR_ALL = re.compile(
+_WAITS_FOR_ALL = late(
     r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|barrier", re.IGNORECASE
 )
 #: By how many collectives the recordings of two ranks may be apart.

@@ -10,14 +10,15 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from tracelens.late import late
 from tracelens.logs._trace_events import Event, Refused, decode_one, decode_tolerantly
 
 __all__ = ["BOUNDARY", "Split", "split"]
 
 #: The end of one object and the beginning of the next: between events, or inside one.
 BOUNDARY = re.compile(rb"\}\s*,\s*(?=\{)")
-_ELEMENT = re.compile(rb"[^\s,]")
-_TOKEN = re.compile(
+_ELEMENT = late(rb"[^\s,]")
+_TOKEN = late(
     rb'\s*+("[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\],:]|[^\s"{}\[\],:]++)',
     re.DOTALL,
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from array import array
 from bisect import bisect_right
 from collections import defaultdict
@@ -11,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
+from tracelens.late import late
 from tracelens.logs.chrome_trace import (
     DeviceKernel,
     InductorKernel,
@@ -152,7 +152,7 @@ MAX_BETWEEN = 4
 _BETWEEN = frozenset({"elementwise", "copy", "random"})
 #: Attention takes no logarithm of its scores: these are of a loss, or of what a policy chooses. For
 #: few classes a parameter of the template says so.
-_LOG = re.compile(r"LogSoftMax|softmax_warp_forward<(?:[^<>,]{1,40},){4} ?true\b|\blog_kernel_cuda")
+_LOG = late(r"LogSoftMax|softmax_warp_forward<(?:[^<>,]{1,40},){4} ?true\b|\blog_kernel_cuda")
 
 #: Operators for products, those of batches, and how many kernels there may be for each of them.
 _BATCHED = frozenset({"bmm", "baddbmm", "baddbmm_"})

@@ -6,12 +6,12 @@ time between: they follow each other where that is short.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
+from tracelens.late import late
 from tracelens.logs._trace_events import Complete
 from tracelens.traces.activity import ThreadId
 from tracelens.traces.measured import Chain
@@ -39,13 +39,13 @@ MAX_TO_SOFTMAX = 8
 #: Operators between the softmax and the second product: a cast, dropout.
 MAX_TO_PRODUCT = 4
 #: Convolutions, and what works on each element or row behind them.
-_CONVOLUTION = re.compile(r"aten::_?conv(?:olution|[123]d)$|aten::mkldnn_convolution$")
-_NORM = re.compile(r"(?:native_)?(?:batch|group|layer)_norm$")
+_CONVOLUTION = late(r"aten::_?conv(?:olution|[123]d)$|aten::mkldnn_convolution$")
+_NORM = late(r"(?:native_)?(?:batch|group|layer)_norm$")
 #: A sequence of its own: data is copied, and a convolution reads it.
 COPY_BEFORE = ("copy_", "convolution")
 MAX_BEHIND = 4
 MAX_FOLLOWING = 200
-_ROWS = re.compile(r"norm|softmax|sum|mean|cat|copy|fill")
+_ROWS = late(r"norm|softmax|sum|mean|cat|copy|fill")
 #: What a chain may end with: it takes in the elements that were computed.
 SUMS = frozenset({"sum", "mean"})
 _PRODUCTS = frozenset({"aten::bmm", "aten::baddbmm"})

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
+from tracelens.late import late
+
 __all__ = ["Work", "work_of"]
 
 
@@ -41,7 +43,7 @@ class Work(StrEnum):
     OPERATOR = "operator"
 
 
-_PREPARES = re.compile(
+_PREPARES = late(
     r"(?:^|[/._])(?:datasets?|dataloaders?|data(?!_parallel)|pil|cv2|librosa|soundfile|scipy|pandas|torchvision"
     r"/transforms|transforms|imageio|torchaudio|h5py|pyarrow)(?:/|\.py\(|_)"
     r"|collate|pre_?process|image_process|feature_extract|tokeniz|augment|decode_image|read_image"
@@ -50,7 +52,7 @@ _PREPARES = re.compile(
     re.IGNORECASE,
 )
 # `torch/utils/checkpoint.py` and the like compute again what was not kept, and save nothing.
-_REPORTS = re.compile(
+_REPORTS = late(
     r"(?:^|/)(?:wandb|tqdm|tensorboard\w*|mlflow|logging|loguru|matplotlib|safetensors)(?:/|\.py\()"
     r"|torch/serialization\.py|torch/distributed/checkpoint/|/model_checkpoint\.py"
     r"|training/checkpointing\.py"
@@ -59,31 +61,31 @@ _REPORTS = re.compile(
     r"|weights|activations|samples|summar(?:y|ies)))?$"
     r"|: _?snapshot(?:_(?:checkpoint|model|state|weights))?$",
 )
-_ENVIRONMENTS = re.compile(
+_ENVIRONMENTS = late(
     r"(?:^|/)(?:gym|gymnasium|pettingzoo|dm_control|mujoco|vec_env|envs?|environments?)(?:/|\.py\()"
     r"|_env\.py\(|: (?:step_envs?|envs?_step)$"
 )
-_REQUESTS = re.compile(
+_REQUESTS = late(
     r": _?(?:next|get|wait_for|poll|await|receive|recv|fetch|accept)_(?:next_)?"
     r"(?:requests?|jobs?|messages?)$"
 )
-_RANDOM = re.compile(
+_RANDOM = late(
     r"aten::(?:randn?|randint|randperm|rand_like|randn_like|randint_like"
     r"|normal_?|uniform_|random_|bernoulli_?|exponential_|multinomial)$"
 )
-_LIBRARIES = re.compile(
+_LIBRARIES = late(
     r"^(?:torch|triton|transformers|diffusers|vllm|sglang|flashinfer|flash_attn|xformers|deepspeed"
     r"|megatron|accelerate|lightning|pytorch_lightning|torchvision|torchaudio|timm|peft"
     r"|bitsandbytes|apex|fairscale|torchrec|fbgemm_gpu|transformer_engine|aiter|torchao"
     r"|torch_geometric|ultralytics|tensorrt_llm)/"
 )
-_STARTS = re.compile(
+_STARTS = late(
     r"(?:^|/)torch/utils/data/dataloader\.py\(\d+\): (?:__init__|_get_iterator|_shutdown_workers)$"
 )
-_UPDATES = re.compile(r"(?:^|/)cpu_(?:adam|adagrad|lion)\.py\(|: _?cpu_adam\w*$")
-_UPDATING = re.compile(r"aten::_fused_(?:adamw?|adagrad|sgd)_$")
+_UPDATES = late(r"(?:^|/)cpu_(?:adam|adagrad|lion)\.py\(|: _?cpu_adam\w*$")
+_UPDATING = late(r"aten::_fused_(?:adamw?|adagrad|sgd)_$")
 #: What a GPU is given in microseconds: an operator that takes long there computes on the CPU.
-_COMPUTING = re.compile(
+_COMPUTING = late(
     r"aten::(?:arange|linspace|ones|zeros|full|eye|fill_?|zero_?|triu_?|tril_?|masked_fill_?|where"
     r"|cat|stack|repeat|repeat_interleave|tile|roll|flip|sort|argsort|topk|cumsum|one_hot|scatter_?"
     r"|scatter_add_?|gather|index|index_select|index_add_?|eq_?|ne_?|lt_?|le_?|gt_?|ge_?|add_?|sub_?"
@@ -105,7 +107,7 @@ _LINES = (
     (_REQUESTS, Work.REQUESTS),
     (_LIBRARIES, Work.LIBRARY),
 )
-_ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
+_ABSOLUTE = late(r"/|[A-Za-z]:/")
 
 
 def work_of(frame: str, operator: str) -> Work:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from tracelens.late import late
 from tracelens.logs.chrome_trace import DeviceKernel, InductorKernel, TraceEvent
 from tracelens.traces.chains import work_of
 
@@ -51,21 +52,21 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("setup", r"computeoffsets|memset|zero|init"),
     )
 )
-_LIBRARY = re.compile(
+_LIBRARY = late(
     r"cudnn|cublas|cutlass|cijk_|nvjet|sgemm|_gemm|ck_tile|miopen|flash|fmha|xmma|volta_|ampere_"
     r"|turing_|hopper_|sm\d\d_|implicit_convolve|dgrad_engine|wgrad"
 )
 #: How names of products and convolutions spell the units that compute them.
-_TENSOR_CORE = re.compile(
+_TENSOR_CORE = late(
     r"tensorop|xmma|s1688|s884|h884|h1688|s16816|h16816|i16832|hmma|wgmma|mma_sync|gmma|nvjet"
     r"|tensor16x8x|(?<![a-z])tf32|_MI\d+x\d+x|_MI\d{4}|mfma|_xdl_|gtcx|flash_[fb]wd|fmha"
 )
-_PLAIN_CORE = re.compile(
+_PLAIN_CORE = late(
     r"sgemm|dgemm_\d|scudnn|simt|ffma|gemv|gemmSN|gemmk1|winograd(?!.*(?:884|1688|16816))",
     re.IGNORECASE,
 )
 #: The name that matters stands inside.
-_CUTLASS = re.compile(r"cutlass\w*::Kernel2?<([^<>(]+)")
+_CUTLASS = late(r"cutlass\w*::Kernel2?<([^<>(]+)")
 #: How a name spells the type it computes in, the first that fits.
 _DTYPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (dtype, re.compile(pattern, re.IGNORECASE))

@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tracelens.late import late
 from tracelens.traces.measured import Measured
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ __all__ = ["Meetings", "Met"]
 MAX_MEETINGS = 8_192
 MAX_GROUPS = 64
 #: Messages of these may differ in size from rank to rank.
-_UNEVEN = re.compile(r"all_?to_?all|send|recv|gatherv|scatterv|coalesced", re.IGNORECASE)
+_UNEVEN = late(r"all_?to_?all|send|recv|gatherv|scatterv|coalesced", re.IGNORECASE)
 
 
 class Met(Measured):

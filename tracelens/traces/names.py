@@ -6,7 +6,6 @@ that is several times faster than one by one.
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +13,7 @@ from typing import TypeAlias
 
 from tracelens.evidence import Times
 from tracelens.grammars import Unreadable
+from tracelens.late import late
 from tracelens.logs import Record
 from tracelens.logs._trace_events import Complete, Event
 from tracelens.logs.chrome_trace import ChromeTrace
@@ -38,10 +38,10 @@ WORK, LOOK, LAUNCH, LISTS = 1, 2, 4, 8
 FOLD = 1 << 19
 #: Names with a zero for each digit that are remembered.
 MAX_SHAPES = 4_000
-_DIGITS = re.compile(r"[0-9]+")
+_DIGITS = late(r"[0-9]+")
 _ZEROS = str.maketrans("123456789", "000000000")
 _STEPS = "ProfilerStep#"
-_STEP = re.compile(rf"{_STEPS}\d+$")
+_STEP = late(rf"{_STEPS}\d+$")
 
 #: Where to put an event with its name, and where without; None for no more of it.
 Follow: TypeAlias = tuple[

@@ -7,9 +7,9 @@ it: a stack of what is open is all that it takes. Where they come in another ord
 from __future__ import annotations
 
 import math
-import re
 from enum import IntFlag
 
+from tracelens.late import late
 from tracelens.logs import Record
 from tracelens.logs._trace_events import Complete, Id
 from tracelens.logs.chrome_trace import (
@@ -83,7 +83,7 @@ _NOT_EAGER = int(
 #: What an operator counts as that is nowhere inside.
 _PLAIN = _OPERATOR | _EAGER
 #: Nodes of autograd's own are numbered; those of Python and of libraries are not.
-_OWN_NODE = re.compile(r"\w+Backward\d+\Z")
+_OWN_NODE = late(r"\w+Backward\d+\Z")
 #: Operators of modules: formulas of backward passes call what these are made of. Inside of a node
 #: they are a forward pass that runs again, as checkpointing makes it.
 _FORWARD_ONLY = frozenset(

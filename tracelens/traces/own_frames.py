@@ -6,10 +6,10 @@ The profiler shortens files by where packages lie: what is left of ``threading.p
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from tracelens.dynamo import user_code
+from tracelens.late import late
 
 __all__ = ["called", "mine"]
 
@@ -24,8 +24,8 @@ _PACKAGES = (
     r"PIL|albumentations|cv2|h5py|imageio|librosa|matplotlib|numpy|pandas|pyarrow|requests|scipy"
     r"|skimage|sklearn|soundfile|tensorboard|tqdm|wandb"
 )
-_FOREIGN = re.compile(rf"(?:.*-packages/)?(?:(?:{_STANDARD}|{_PACKAGES})/|(?:{_STANDARD})\.py\Z)")
-_BUILTIN = re.compile(r"<built-in (?:function|method) (\w+)")
+_FOREIGN = late(rf"(?:.*-packages/)?(?:(?:{_STANDARD}|{_PACKAGES})/|(?:{_STANDARD})\.py\Z)")
+_BUILTIN = late(r"<built-in (?:function|method) (\w+)")
 #: A function of a module, whose name the profiler leaves out.
 _GARBAGE = "<built-in function collect>"
 

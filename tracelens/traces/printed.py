@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import ClassVar, NamedTuple
 
 from pydantic import ConfigDict, SkipValidation
 
 from tracelens.evidence import Seen, Table
+from tracelens.late import late
 from tracelens.logs import Joined
 from tracelens.logs.chrome_trace import DataLoading
 from tracelens.logs.key_averages import DEVICES, Average, KeyAverages
@@ -40,7 +40,7 @@ _COPIES = ("[CUDA mem", "[CUDA Unified")
 #: Names that only a program on a GPU has.
 ON_GPU = ("cuda", "cudnn", "hipLaunch", "nccl:", "Memcpy HtoD", "Memcpy DtoH", "miopen")
 #: Calls of Level Zero and of Unified Runtime, through which Intel's GPUs are driven.
-_ON_XPU = re.compile(r"(?:ze|ur)(?:Command|Module|Kernel|Mem|Event|Context|Queue|Enqueue|USM)[A-Z]")
+_ON_XPU = late(r"(?:ze|ur)(?:Command|Module|Kernel|Mem|Event|Context|Queue|Enqueue|USM)[A-Z]")
 
 
 class PrintedRow(NamedTuple):

@@ -6,9 +6,9 @@ so a cut counts only when the decoder accepts all that stands before it: then it
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from tracelens.late import late
 from tracelens.logs._trace_events import Event, Refused, decode_many, loads
 from tracelens.traces.damage import BOUNDARY, split
 from tracelens.traces.readers import Reader
@@ -29,15 +29,15 @@ _TRIES = 4
 #: Ends of objects that are looked at for a cut: more end one event than any event has.
 _BRACES = 5_000
 
-_EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
-_OBJECT = re.compile(rb'\s*\{\s*"')
-_LIST = re.compile(rb"\s*\[\s*\{")
+_EVENTS = late(rb'"traceEvents"\s*:\s*\[')
+_OBJECT = late(rb'\s*\{\s*"')
+_LIST = late(rb"\s*\[\s*\{")
 #: Fields that stand around the events, and nowhere else.
-_FIELD = re.compile(
+_FIELD = late(
     rb'"(?:schemaVersion|deviceProperties|computeProperties|baseTimeNanoseconds|displayTimeUnit)"\s*:'
 )
-_PHASE = re.compile(rb'"ph"\s*:\s*"')
-_STAMP = re.compile(rb'"(?:ts|pid|tid)"\s*:')
+_PHASE = late(rb'"ph"\s*:\s*"')
+_STAMP = late(rb'"(?:ts|pid|tid)"\s*:')
 
 
 def is_trace(head: bytes) -> bool:

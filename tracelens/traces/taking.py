@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from operator import itemgetter
 
+from tracelens.late import late
 from tracelens.logs._trace_events import Complete
 from tracelens.traces.activity import ThreadId
 from tracelens.traces.device import Busy, Interval
@@ -28,8 +29,8 @@ PARTS = 4
 MIN_CALLS = 8
 #: Calls that are kept of each kind.
 MAX_CALLS = 1 << 17
-_HOST = re.compile(r"Host")
-_MEMORY = re.compile(r"Malloc|Free|HostAlloc|Host(?:Un)?[Rr]egister|MemAlloc")
+_HOST = late(r"Host")
+_MEMORY = late(r"Malloc|Free|HostAlloc|Host(?:Un)?[Rr]egister|MemAlloc")
 #: What is done in a step only if it is done in all of them.
 _SIGNS = {False: re.compile(r"Free"), True: re.compile(r"HostAlloc|Host[Rr]egister|HostMalloc")}
 

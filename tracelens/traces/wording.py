@@ -6,14 +6,15 @@ import re
 from collections.abc import Iterable
 
 from tracelens.evidence import Evidence
+from tracelens.late import late
 from tracelens.logs._trace_header import TraceHeader
 from tracelens.report import Finding
 
 __all__ = ["in_words_of"]
 
 #: Devices of Meta, Huawei, Habana, Google, AWS and Cambricon, as their drivers name them.
-_NO_GPU = re.compile(r"MTIA|Ascend|NPU|HPU|Gaudi|HL-\d|TPU|Trainium|Inferentia|MLU", re.IGNORECASE)
-_GPU = re.compile(r"\bGPU(s?)\b")
+_NO_GPU = late(r"MTIA|Ascend|NPU|HPU|Gaudi|HL-\d|TPU|Trainium|Inferentia|MLU", re.IGNORECASE)
+_GPU = late(r"\bGPU(s?)\b")
 
 
 def in_words_of(found: Iterable[Finding], evidence: Evidence) -> list[Finding]:

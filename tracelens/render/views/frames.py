@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
+from tracelens.late import late
 from tracelens.render import _words
 from tracelens.render._rows import number, word
 from tracelens.render._svg import Svg, colour
@@ -21,7 +21,7 @@ MAX_RUNS = 12
 #: Pixels of the drawing, of a layer, and of the narrowest box that is worth a place.
 WIDTH, LAYER, LEAST = 960, 24, 1.0
 #: How Dynamo names what is left of a function after a graph break, and the line of that.
-_REST = re.compile(r"torch_dynamo_resume_in_(.+)_at_(\d+)\Z")
+_REST = late(r"torch_dynamo_resume_in_(.+)_at_(\d+)\Z")
 
 
 class _Box(NamedTuple):

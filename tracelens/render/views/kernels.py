@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
+from tracelens.late import late
 from tracelens.render import _words
 from tracelens.render._rows import number, word
 from tracelens.render.views import Listing, Sheet, View
@@ -17,7 +17,7 @@ __all__ = ["Kernels", "coloured"]
 MAX_KERNELS = 12
 #: Lines of the program that are shown above the code that computes them.
 MAX_LINES = 6
-_TOKEN = re.compile(
+_TOKEN = late(
     r"(?P<c>//[^\n]*|#[^\n]*)"
     r"|(?P<s>\"[^\"\n]*\"|'[^'\n]*')"
     r"|(?P<k>\b(?:auto|bool|const|def|double|else|extern|float|for|from|half|if|import|in|int|"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from tracelens.late import late
 from tracelens.report.compare.measures import MAX_ROWS, Measure, Row, rows, summed
 from tracelens.report.compare.model import Spread
 from tracelens.report.model import Report
@@ -26,10 +26,10 @@ __all__ = [
 #: What is the whole of a trace in the table ``time``.
 WINDOW = "window"
 #: Kernels that Inductor generated for the CPU, and the number of their graph.
-_GENERATED = re.compile(r"(?:graph_\d{1,9}_)?cpp_")
-_GRAPH = re.compile(r"\Agraph_\d{1,9}_")
+_GENERATED = late(r"(?:graph_\d{1,9}_)?cpp_")
+_GRAPH = late(r"\Agraph_\d{1,9}_")
 #: Modules around the model that is wrapped.
-_WRAPPERS = re.compile(
+_WRAPPERS = late(
     r"\A(?:(?:OptimizedModule|DistributedDataParallel|FullyShardedDataParallel)_\d+ > )+"
 )
 
