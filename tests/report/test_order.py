@@ -86,6 +86,13 @@ def test_of_two_that_cost_about_the_same_the_one_that_can_be_changed_is_first(
     assert _codes(_cost("ONE018", 0.3, **told), nowhere) == ["ONE004", "ONE018"]
 
 
+def test_what_names_no_change_comes_second_of_two_that_cost_about_the_same() -> None:
+    unchanged = _cost("RCP016", 61_000.0, where=HERE)
+    changed = _cost("RCP003", 20_000.0, where=HERE, advice=WORDS)
+    assert _codes(unchanged, changed) == ["RCP003", "RCP016"]
+    assert _codes(_cost("RCP003", 9_000.0, where=HERE, advice=WORDS), unchanged)[0] == "RCP016"
+
+
 def test_a_cost_that_is_not_known_is_about_the_same_as_no_other() -> None:
     """How much two of these cost is left open; the one that is seen more often stays first."""
     often = _cost("IND017", None, count=2, advice=WORDS)

@@ -78,5 +78,6 @@ def _magnitude(ms: float) -> int:
 
 
 def _is_out_of_reach(finding: Finding) -> bool:
-    """Whether there is neither a line to change nor a setting or a statement to paste."""
-    return finding.where is None and not any(one.is_pasted for one in finding.advice)
+    """Whether no change is named, or neither a line to change nor something to paste."""
+    pasted = any(one.is_pasted for one in finding.advice)
+    return not finding.advice or (finding.where is None and not pasted)
