@@ -86,6 +86,7 @@ def test_guards_are_first_where_compiling_took_little(tmp_path: Path) -> None:
 
 def test_guards_that_take_long_in_every_call_are_first(tmp_path: Path) -> None:
     text = entry("00:00", "00:40", us=5500.0) + again("00:41", reason=NAME)
+    text += entry("00:42", "00:50", "0/1", us=5500.0)
     shown = [one.code for one in report(tmp_path, text).shown]
     assert shown.index("GRD001") < shown.index("CMP001")
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
 
 from tests.rules.test_recompile_advice import recompiled
 from tracelens import analyze
-from tracelens.report import Finding, Severity
+from tracelens.report import Confidence, Finding, Severity
 
 RULES = Path(__file__).parents[2] / "fixtures" / "rules"
 
@@ -85,7 +86,34 @@ def test_many_guards_are_told_below_the_time_they_take(tmp_path: Path) -> None:
 )
 def test_the_length_of_a_step_is_not_known(tmp_path: Path, us: float, severity: Severity) -> None:
     """Below a part of any step, it is no warning: what a step takes is not in the log."""
-    assert guards(tmp_path, us, more=4)["GRD001"].severity is severity
+    assert guards(tmp_path, us, us, more=4)["GRD001"].severity is severity
+
+
+def test_a_single_reading_is_no_warning(tmp_path: Path) -> None:
+    found = guards(tmp_path, 5_100.0, more=4)["GRD001"]
+    assert (found.severity, found.confidence) == (Severity.INFO, Confidence.LOW)
+    assert "It is a single reading" in found.message
+
+
+@pytest.mark.parametrize(("ms", "is_told"), [(30.0, True), (100.0, False)])
+def test_guards_are_nothing_in_a_call_that_takes_fifty_times_as_long(
+    ms: float, is_told: bool, tmp_path: Path
+) -> None:
+    region = {"ph": "X", "cat": "cpu_op", "name": "Torch-Compiled Region: 0/0", "tid": 7}
+    events = [
+        {**region, "pid": 7, "ts": 1e6 * n, "dur": 1000 * ms, "args": {"External id": n}}
+        for n in range(1, 5)
+    ]
+    (tmp_path / "trace.json").write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    packed = RULES / "GRD001-guard-latency-high" / "fires-modules.log.gz"
+    (tmp_path / "run.log").write_bytes(gzip.decompress(packed.read_bytes()))
+    found = analyze(str(tmp_path / "run.log"), str(tmp_path / "trace.json"), one_run=True).findings
+    assert ("GRD001" in {one.code for one in found}) is is_told
+
+
+def test_the_quickest_of_several_readings_is_believed(tmp_path: Path) -> None:
+    assert "GRD001" not in guards(tmp_path, 1_100.0, 700.0)
+    assert guards(tmp_path, 1_100.0, 900.0)["GRD001"].data["us"] == 900.0
 
 
 @pytest.mark.parametrize(

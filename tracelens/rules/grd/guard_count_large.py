@@ -131,7 +131,7 @@ class GuardCountLarge(Rule):
         modules += _by_module(tree) if tree else ""
         several = f" {len(group)} entries of it have as many." if len(group) > 1 else ""
         times = [one.record.plausible_us for one in group]
-        us = max((one for one in times if one is not None), default=None)
+        us = min((one for one in times if one is not None), default=None)
         data = guard_data(entry).model_copy(update={"us": us, "changed": changed})
         return self.finding(
             *entry.subject,

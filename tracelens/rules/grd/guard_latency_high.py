@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.frames import Frame
 from tracelens.frames.guard_entries import GuardedEntry, by_function
 from tracelens.logs.guards import GuardLatency
 from tracelens.remedies import Remedy
@@ -25,6 +27,12 @@ __all__ = ["GuardLatencyHigh"]
 MIN_US = 800.0
 #: From here on it is a part of most steps; below, only the length of a step tells.
 GRAVE_US = 5_000.0
+#: Share of a call below which it is nothing, where the log tells what a call takes at least.
+MIN_SHARE = 0.02
+#: What a call of an entry runs, as traces and oneDNN's lines have it.
+_RUNS = frozenset({"CompiledRegion", "PrimitiveExec"})
+#: Readings from which on they confirm each other.
+SEVERAL = 2
 
 
 class GuardLatencyHigh(Rule):
@@ -44,12 +52,14 @@ class GuardLatencyHigh(Rule):
         [0/0] [__guards] Guard eval latency = 901.50 us
 
     ## When it is harmless
-    When a call takes a hundred times longer than its guards: only the length of a step tells, which
-    this log does not know. Below 0.8 ms nothing is reported; a UNet is there, most language models
+    When a call takes a hundred times longer than its guards: where oneDNN's lines of the entry or
+    regions of a trace tell that a call takes 50 times as long, nothing is reported. Else only the
+    length of a step tells. Below 0.8 ms nothing is reported; a UNet is there, most language models
     of a few layers are not. Below 5 ms, which is 2 % of a step of a quarter of a second, it is
-    information. A time of more than 1.5 us per guard is that of a busy machine or of
-    memory that was not at hand, and is left out. Up to torch 2.7 the figure is too small, since
-    the guards were in the cache when they were measured.
+    information, and so is a single reading. Each entry is measured once: of several of one
+    function, the quickest per guard counts for all, since a busy machine, or memory that was not
+    at hand, makes the others slow. A time of more than 1.5 us per guard is always left out. Up to
+    torch 2.7 the figure is too small, since the guards were in the cache when they were measured.
 
     ## What to do
     Compile a larger region, so that one check covers more work; remove breaks and entries. Guards
@@ -114,24 +124,36 @@ class GuardLatencyHigh(Rule):
         latencies: Table[GuardLatency],
         recompiles: Table[Recompile],
         breaks: Table[GraphBreak],
+        frames: Table[Frame],
     ) -> Iterator[Finding]:
         """Yield one finding per function."""
-        slow = [entry for entry in entries if _is_slow(entry.record)]
+        functions = by_function(entries)
         run = {
-            "functions": len(by_function(entries)),
+            "functions": len(functions),
             "changed": modules_changed(recompiles),
             "broken": len(breaks) > 0,
         }
-        for group in by_function(slow):
-            yield self._finding(group, latencies, run)
+        calls = {(*row.first.process, row.record.id): _call_us(row.record) for row in frames}
+        for group in functions:
+            measured = [one for one in group if one.record.plausible_us]
+            slow = [one for one in _slow(measured) if not _is_lost_in(one, calls)]
+            if slow:
+                yield self._finding(slow, latencies, run, single=len(measured) < SEVERAL)
 
     def _finding(
-        self, group: list[Seen[GuardedEntry]], latencies: Table[GuardLatency], run: dict[str, int]
+        self,
+        group: list[Seen[GuardedEntry]],
+        latencies: Table[GuardLatency],
+        run: dict[str, int],
+        *,
+        single: bool,
     ) -> Finding:
-        slowest = max(group, key=lambda entry: entry.record.us or 0.0)
-        entry = slowest.record
+        quickest = min(group, key=lambda entry: entry.record.us or 0.0)
+        entry = quickest.record
         us = entry.us or 0.0
         others = f" {len(group)} entries of it take as long." if len(group) > 1 else ""
+        if single:
+            others = " It is a single reading, which a busy machine makes too long."
         quotes = [
             row.quote(f"entry {place.frame}", place=place)
             for place, row in latencies.events()
@@ -144,15 +166,37 @@ class GuardLatencyHigh(Rule):
             message=f"Torch checked the {entry.checks:,} guards of {entry.id or 'the entry'} in "
             f"{us:.0f} us right after it was compiled. A call that takes less than "
             f"{us / 20:.0f} ms spends more than 2 % of its time there.{others}",
-            severity=Severity.WARNING if us >= GRAVE_US else None,
-            confidence=Confidence.MEDIUM,
+            severity=Severity.WARNING if us >= GRAVE_US and not single else None,
+            confidence=Confidence.LOW if single else Confidence.MEDIUM,
             count=len(group),
             where=entry.where,
-            evidence=quotes[:1] or [slowest.quote(f"guard_latency_us: {us:.0f}")],
+            evidence=quotes[:1] or [quickest.quote(f"guard_latency_us: {us:.0f}")],
             advice=self.advise(data),
             data=data,
         )
 
 
-def _is_slow(entry: GuardedEntry) -> bool:
-    return (entry.plausible_us or 0.0) >= MIN_US
+def _slow(measured: list[Seen[GuardedEntry]]) -> list[Seen[GuardedEntry]]:
+    """Return the entries of one function that take long at the pace of the quickest of them."""
+    paces = ((one.record.us or 0.0) / max(one.record.checks, 1) for one in measured)
+    pace = min(paces, default=0.0)
+    return [one for one in measured if pace * one.record.checks >= MIN_US]
+
+
+def _is_lost_in(one: Seen[GuardedEntry], calls: Mapping[tuple[str, str, str], float]) -> bool:
+    """Whether a call of the entry is known to take so long that its guards are nothing."""
+    writer, process = one.first.process
+    call = calls.get((writer, process, one.record.id), 0.0)
+    return (one.record.us or 0.0) < MIN_SHARE * call
+
+
+def _call_us(frame: Frame) -> float:
+    """Return what a call of an entry takes at least, in microseconds; 0 where nothing tells.
+
+    By a trace it is the region of the call; else each of oneDNN's primitives runs once or more.
+    """
+    ran = [seen for _, seen in frame.sightings if type(seen.record).__name__ in _RUNS and seen.ms]
+    each: defaultdict[str, float] = defaultdict(float)
+    for seen in ran:
+        each[type(seen.record).__name__] += seen.ms / seen.count
+    return 1000 * max(each.values(), default=0.0)

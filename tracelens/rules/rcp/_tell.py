@@ -18,6 +18,8 @@ from tracelens.rules import Rule
 from tracelens.rules.rcp._changes import Group, about
 from tracelens.rules.rcp._data import KEPT, Function, LostCaller, RecompileData, guards_of
 from tracelens.rules.rcp._items import LengthData
+from tracelens.rules.rcp._marks import Mark
+from tracelens.rules.rcp._state import StateData
 from tracelens.words import and_more
 
 __all__ = ["MAX_GUARDS", "data_about", "listed", "series_data", "tell"]
@@ -49,6 +51,7 @@ def tell(
     held: str = "",
     callers: tuple[LostCaller, ...] = (),
     texts: tuple[str, ...] = (),
+    sized: tuple[Mark, ...] = (),
 ) -> Finding:
     """Return the finding about ``group``: where, which lines, and what the compilations took.
 
@@ -67,6 +70,8 @@ def tell(
         data = data.model_copy(update={"held": KEPT})
     if texts:
         data = LengthData(**dict(data), texts=texts)
+    if sized:
+        data = StateData(**dict(data), sized=sized)
     if callers:
         data = data.model_copy(update={"callers": callers, "lost": callers[0].function})
     return rule.finding(

@@ -16,6 +16,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._changes import Group, groups
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
+from tracelens.rules.rcp._state import is_placeholder
 from tracelens.rules.rcp._tell import tell
 
 __all__ = ["ObjectIdentityGuard"]
@@ -72,7 +73,8 @@ class ObjectIdentityGuard(RecompileRule):
 
     ## When it is harmless
     Two objects that take turns need two entries: a note. Code objects of functions that share one
-    decorator are told by RCP030, ``None`` and flags by RCP006.
+    decorator are told by RCP030, ``None`` and flags by RCP006, an object that stands for "not set
+    yet" by RCP031.
 
     ## What to do
     Share one object between all calls and layers, or choose by it outside of the compiled function.
@@ -127,6 +129,8 @@ class ObjectIdentityGuard(RecompileRule):
     ) -> Iterator[Finding]:
         """Yield one finding per function and object."""
         for group in groups(self.code, recompiles, limits):
+            if is_placeholder(group, trees):
+                continue  # RCP031
             name = group.cause.what
             gone = isinstance(group.first.check, Deallocated)
             objects = (group.most if gone else max(len(group.values), _listed(group))) + 1

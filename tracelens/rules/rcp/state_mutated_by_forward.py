@@ -14,7 +14,16 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules.rcp._changes import Group, groups
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
-from tracelens.rules.rcp._state import is_filled, is_made_by_the_first_call, is_set_back
+from tracelens.rules.rcp._marks import dimensions
+from tracelens.rules.rcp._state import (
+    StateData,
+    is_filled,
+    is_made_by_the_first_call,
+    is_placeholder,
+    is_set_back,
+    placeholder,
+    sized_with,
+)
 from tracelens.rules.rcp._tell import listed, tell
 
 __all__ = ["StateMutatedByForward"]
@@ -31,6 +40,18 @@ def _is_gradient(data: RecompileData) -> bool:
 
 def _fills(data: RecompileData) -> bool:
     return any(guard.kind == "keys" for guard in data.guards)
+
+
+def _also_mark(data: RecompileData) -> str:
+    """Name the sizes that changed in the same call, for which it is compiled again otherwise."""
+    sized = data.sized if isinstance(data, StateData) else ()
+    if not sized:
+        return ""
+    return (
+        f" Mark {dimensions(sized)}, too, with `torch._dynamo.maybe_mark_dynamic`, before each "
+        "call: the size changed in the same call, for which the function is compiled again "
+        "otherwise."
+    )
 
 
 def _is_flag(data: RecompileData) -> bool:
@@ -53,7 +74,8 @@ class StateMutatedByForward(RecompileRule):
         [0/1] [__recompiles]     triggered by the following guard failure(s):
         [0/1] [__recompiles]     - 0/0: self.ready == False
 
-    A cache that it fills is guarded, too: ``not ___dict_contains((8, 8), self.cache)``.
+    A cache that it fills is guarded, too: ``not ___dict_contains((8, 8), self.cache)``, and so is
+    an object that stands for "not set yet": ``___check_obj_id(self.types, 140072861252112)``.
 
     Values of a config and of caches that are passed in are told by RCP006; this page is about what
     the module itself keeps.
@@ -76,6 +98,7 @@ class StateMutatedByForward(RecompileRule):
 
     code = "RCP031"
     name = "state-mutated-by-forward"
+    Data = StateData
     severity = Severity.INFO
     experiment = Experiment(
         UNCHANGED,
@@ -92,7 +115,7 @@ class StateMutatedByForward(RecompileRule):
                 "model once before it is compiled"
                 + (", with an input of each size that will come" if _fills(data) else "")
                 + ": that call sets the state up. Where it also changes running statistics or "
-                "counts, let it be the first step itself."
+                "counts, let it be the first step itself." + _also_mark(data)
             ),
             when="no gradient, and nothing that a later call finds set back",
             applies=lambda data: not (_is_gradient(data) or data.held == SET_BACK),
@@ -115,9 +138,11 @@ class StateMutatedByForward(RecompileRule):
                 f"Or, where it does not depend on the input, set `{data.source}` up in `__init__`; "
                 "where it is reset, then to a tensor and not to None."
             ),
-            when="code of your own, and it was not False, as a flag is",
+            when="code of your own, and it was neither False, as a flag is, nor an object that the "
+            "line compares it with",
             applies=lambda data: (
                 not (data.is_of_library or data.package or _is_gradient(data) or _is_flag(data))
+                and not any(guard.kind == "identity" for guard in data.guards)
                 and data.held != SET_BACK
             ),
             basis="tested",
@@ -147,6 +172,9 @@ class StateMutatedByForward(RecompileRule):
     ) -> Iterator[Finding]:
         """Yield one finding per function and attribute."""
         kinds = ("RCP006", "RCP009", "RCP027")
+        for group in groups("RCP008", recompiles, limits):
+            if is_placeholder(group, trees):
+                yield _unset(self, group, frames, trees)
         changed = (group for code in kinds for group in groups(code, recompiles, limits))
         for group in filter(is_made_by_the_first_call, changed):
             if is_filled(group.first.check):
@@ -172,6 +200,7 @@ class StateMutatedByForward(RecompileRule):
                     "sets it back."
                 ),
                 held=SET_BACK if back else "",
+                sized=() if back else sized_with(group, trees),
                 confidence=Confidence.MEDIUM,
             )
 
@@ -189,5 +218,24 @@ def _filled(
         title=f"`{group.history.function}` is compiled twice: its first call fills {name}",
         message=f"{name} lacked a key in the first call, and holds it since. The entry for a dict "
         "without it is not used again, unless the program takes the key out.",
+        sized=sized_with(group, trees),
+        confidence=Confidence.MEDIUM,
+    )
+
+
+def _unset(
+    rule: RecompileRule, group: Group, frames: Table[Frame], trees: Table[GuardTree]
+) -> Finding:
+    """Return the finding about an object that stands for "not set yet"."""
+    name = f"`{getattr(group.first.check, 'source', '')}`"
+    return tell(
+        rule,
+        group,
+        frames,
+        trees,
+        title=f"`{group.history.function}` is compiled twice: its first call sets {name}",
+        message=f"{name} was `{placeholder(group)}` in the first call, and then no more. The entry "
+        "for it is not used again.",
+        sized=sized_with(group, trees),
         confidence=Confidence.MEDIUM,
     )
