@@ -82,6 +82,18 @@ def test_what_an_expert_reads_out_of_real_logs(log: str, expected: dict[str, int
     assert dict(told(path)) == expected
 
 
+def test_a_call_is_beside_the_entry_that_was_made_for_one_like_it() -> None:
+    """Entries for a batch of one fit no larger batch, and the one made for those has a layout."""
+    path = FIXTURES / "RCP015-stride-mismatch" / "fires-after-batches-of-one.log"
+    assert dict(told(path)) == {"RCP003": 2, "RCP015": 2, "RCP016": 3}
+    evidence, inputs = read([str(path)])
+    report = judge(evidence, inputs, rules=select_rules(["RCP015"]))
+    (finding,) = report.findings
+    assert "in dimension 2 4, then 8; in dimension 1 4, then 40" in finding.message
+    assert [one.id for one in finding.advice] == ["after-making"]
+    assert finding.data["made"] == "past"
+
+
 def test_one_change_is_one_finding_however_many_functions_it_reaches() -> None:
     path = FIXTURES / "RCP003-first-dynamic-recompile" / "quiet-grad-mode.log"
     evidence, _ = read([str(path)])

@@ -48,6 +48,8 @@ class Variants:
         self._sizes: dict[int, dict[tuple[str, int | None], str]] = {}
         #: Entries with a length that another entry has been compiled instead of.
         self._outgrown: set[int] = set()
+        #: Entry -> what failed in the entries before it, for which it was compiled.
+        self._failed: dict[int, dict[int, tuple[object, ...]]] = {}
 
     def admit(self, number: int) -> bool:
         """Return whether entry ``number`` can be the next one: not after a reset of Dynamo."""
@@ -82,6 +84,7 @@ class Variants:
         if failure is not None and _goes_on(failure.check):
             variant = self._of.get(failure.number, self._of[last])
         self._of[number] = variant
+        self._failed[number] = {one.number: _asked(one) for one in failures}
         return number, variant, failure
 
     def _telling(self, failures: Sequence[GuardFailure]) -> GuardFailure | None:
@@ -97,7 +100,24 @@ class Variants:
         telling = list(newest.values())
         telling = [one for one in telling if not _is_passed(one, telling)] or telling
         telling = self._new_lengths(telling) or telling
-        return max(telling, key=_rank, default=None)
+        told = max(telling, key=_rank, default=None)
+        return self._nearest(failures, told) or told
+
+    def _nearest(
+        self, failures: Sequence[GuardFailure], told: GuardFailure | None
+    ) -> GuardFailure | None:
+        """Return what failed in an entry that was made for a call like this one.
+
+        An entry for a size of 1 fits no other size. Where the newest entry was made because all
+        older ones failed in the same way, the call differs from that one in what it fails on.
+        """
+        check = told.check if told else None
+        if not (isinstance(check, TensorMismatch) and check.expected in SPECIAL):
+            return None
+        newest = max(failures, key=lambda one: one.number)
+        before = self._failed.get(newest.number, {})
+        now = {one.number: _asked(one) for one in failures if one.number < newest.number}
+        return newest if before and before == now else None
 
     def _new_lengths(self, telling: Sequence[GuardFailure]) -> list[GuardFailure]:
         """Return the lengths that are news, where all other entries were made for what else it is.
@@ -130,6 +150,14 @@ class Variants:
             and self._sizes.get(one.number, {}).get(subject) == check.actual
         ]
         return max(fitting, key=lambda one: one.number, default=None)
+
+
+def _asked(failure: GuardFailure) -> tuple[object, ...]:
+    """Return what an entry asked for, whatever came instead."""
+    check = failure.check
+    if isinstance(check, TensorMismatch):
+        return check.what, str(check.source), check.index, check.expected
+    return (str(check),)
 
 
 def _sized_one(failures: Sequence[GuardFailure], newest: GuardFailure) -> GuardFailure | None:

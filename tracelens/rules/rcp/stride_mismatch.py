@@ -7,7 +7,7 @@ from tracelens.dynamo.recompile_history import Step
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.logs.guards import GuardTree
-from tracelens.logs.recompiles import TensorMismatch
+from tracelens.logs.recompiles import TensorMismatch, ValueCheck
 from tracelens.remedies import Remedy
 from tracelens.report import Finding
 from tracelens.rules.rcp._changes import Group
@@ -23,6 +23,12 @@ class LayoutData(RecompileData):
 
     #: Whether the entry is for a tensor that requires a gradient: a copy of it has no ``.grad``.
     has_gradient: bool = False
+    #: The object that the tensor is in, where that is ``None`` in calls that make it.
+    made: str = ""
+
+
+def _made(data: RecompileData) -> str:
+    return data.made if isinstance(data, LayoutData) else ""
 
 
 def _has_gradient(data: RecompileData) -> bool:
@@ -90,6 +96,18 @@ class StrideMismatch(TensorRule):
             proof="tests/advice/RCP015/contiguous.py",
         ),
         Remedy(
+            "after-making",
+            lambda data: (
+                f"Calls with `{_made(data)}` None make it, as a prompt makes a cache, in a layout "
+                "of their own. After such a call, and no other, replace each of its tensors, "
+                "`t`, by `t.clone(memory_format=torch.contiguous_format)`."
+            ),
+            when="part of what is None in calls of the function that make it",
+            applies=lambda data: bool(_made(data)) and not is_written(data),
+            basis="tested",
+            proof="tests/advice/RCP015/after-making.py",
+        ),
+        Remedy(
             "one-layout",
             lambda data: (
                 "Make the tensor in one memory layout where it is made"
@@ -100,9 +118,10 @@ class StrideMismatch(TensorRule):
                 )
             ),
             when="part of an object, an argument of a library's function, or one that requires a "
-            "gradient",
+            "gradient, which no call of the function makes",
             applies=lambda data: (
-                (not data.is_variable or data.is_of_library or _has_gradient(data))
+                not _made(data)
+                and (not data.is_variable or data.is_of_library or _has_gradient(data))
                 and not is_written(data)
             ),
             basis="tested",
@@ -113,16 +132,23 @@ class StrideMismatch(TensorRule):
     title = "`{function}` gets `{source}` in another memory layout"
 
     def message(self, group: Group, check: TensorMismatch) -> str:
-        """Say what differed."""
-        return (
-            f"The stride of `{check.source}`{_at(check)} was {check.expected}, then "
-            f"{check.actual}: {group.times}, one per layout."
-        )
+        """Say what differed, in each of its dimensions."""
+        values: dict[str, list[str]] = {}
+        for one in (step.check for _, step in group.steps):
+            if isinstance(one, TensorMismatch) and one.source == check.source:
+                values.setdefault(_at(one), []).extend((one.expected, one.actual))
+        each = (f"{at.strip()} {', then '.join(dict.fromkeys(v))}" for at, v in values.items())
+        was = f"{_at(check)} was {', then '.join(dict.fromkeys(values[_at(check)]))}"
+        if len(values) > 1:
+            was = f" was {'; '.join(each)}"
+        return f"The stride of `{check.source}`{was}: {group.times}, one per layout."
 
     def completed(self, finding: Finding, group: Group, trees: Table[GuardTree]) -> Finding:
         """Add whether it requires a gradient, and say where a copy of it would not do."""
         guard = tensor_of(entry_of(group.first.place, trees), str(finding.data["source"]))
-        data = self.Data(**finding.data, has_gradient="requires_grad=True" in guard)
+        data = self.Data(
+            **finding.data, has_gradient="requires_grad=True" in guard, made=_made_by_calls(group)
+        )
         update = {"data": data.model_dump(mode="json"), "advice": self.advise(data)}
         if is_written(data):
             update["message"] = finding.message + _WRITTEN
@@ -136,6 +162,19 @@ class StrideMismatch(TensorRule):
 
 
 _WRITTEN = " The line writes into it, so that a copy would not do, and no change is named."
+
+
+def _made_by_calls(group: Group) -> str:
+    """Return the object that the tensor is in, if an entry is for calls with ``None`` for it."""
+    source = str(getattr(group.first.check, "source", ""))
+    for step in group.history.steps:
+        for check in (one.check for one in step.seen.record.failures):
+            if not isinstance(check, ValueCheck) or check.constant != "None":
+                continue
+            name = str(check.source)
+            if check.source.name != "self" and source.startswith((f"{name}.", f"{name}[")):
+                return name
+    return ""
 
 
 def _is_free(step: Step, trees: Table[GuardTree]) -> bool:
