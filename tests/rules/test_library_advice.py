@@ -36,6 +36,14 @@ def test_the_modules_through_which_a_line_is_reached_are_named() -> None:
     assert "self.embed" not in inner.text  # it does not lead there
 
 
+def test_what_the_caller_of_a_method_calls_is_named_before_what_the_method_does() -> None:
+    """The blocks hold the network; the method that leads there calls small parts alone."""
+    report = report_of("GBR008", "fires-by-a-method.log")
+    (found,) = [one for one in shown(report) if one.code == "GBR008"]
+    (inner,) = [advice for advice in found.advice if advice.id == "compile-inner"]
+    assert "such as `self.blocks.0`, `self.blocks.1`, `self.charge`, each by" in inner.text
+
+
 def test_modules_are_advised_only_where_modules_are_called() -> None:
     """A plain function that draws numbers in a library has no modules to compile instead."""
     first = shown(report_of("GBR016", "fires-library-generator.log"))[0]

@@ -92,9 +92,7 @@ def look_beside(
         outer = {
             child: kind
             for one in _callers(site, frame)
-            for child, kind in called_at(
-                one.file, (original(one.function), one.line), called
-            ).items()
+            for child, kind in _called_in(one, frame, called, compiled).items()
             if _is_worth(kind, compiled)
         }
         mates = {
@@ -104,9 +102,9 @@ def look_beside(
         }
         large = [child for child, kind in mates.items() if not is_small(kind)]
         # the entries of a list, which are most of a model, come first
-        site.beside = tuple(sorted(large, key=_is_single)) or _further_in(
-            site, called, paths, compiled
-        )
+        # and what holds modules of its own before what is a layer
+        large.sort(key=lambda child: (_is_single(child), not _is_worth(mates[child], compiled)))
+        site.beside = tuple(large) or _further_in(site, called, paths, compiled)
         crowded = len(below.get(name, ())) >= CROWDED or not mates
         site.alone = bool(near) and not site.beside and crowded
 
@@ -122,6 +120,27 @@ def _callers(site: BreakSite, frame: StackFrame) -> Iterator[StackFrame]:
         if caller.file != inner.file or f"self.{inner.function}(" not in caller.code:
             break
         yield caller
+
+
+def _called_in(
+    line: StackFrame, inner: StackFrame, called: Called, compiled: CompiledClasses
+) -> Children:
+    """Return the modules that a method calls, of which a line is known that calls another one.
+
+    Where the graph breaks at that line, what runs behind it names the class, or what the ``inner``
+    method of the same object calls does.
+    """
+    if near := called_at(line.file, (original(line.function), line.line), called):
+        return near
+    at = original(inner.function), inner.line
+    within = [compiled.lines.get((path, *at), set()) for path in ends_of(inner.file)]
+    kinds = _at(line, compiled) or set().union(*within)
+    found: Children = {}
+    if len(kinds) == 1:
+        kind = min(kinds)
+        for path in ends_of(line.file):
+            found.update(compiled.calls.get((path, original(line.function), kind), {}))
+    return found
 
 
 def _is_single(child: str) -> bool:

@@ -20,6 +20,7 @@ from tracelens.logs.recompiles import GuardFailure, Recompile, TensorMismatch
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.report.programs import is_library
+from tracelens.report.stories import Story
 from tracelens.rules.rcp._bounds import LEAVE_COUNTER, bounded, is_counter, looked_at
 from tracelens.rules.rcp._branched import branched, branches
 from tracelens.rules.rcp._changed_there import CHANGE_OUTSIDE, is_changed_there, read_at
@@ -30,7 +31,7 @@ from tracelens.rules.rcp._data import (
     RecompileRule,
     guards_of,
 )
-from tracelens.rules.rcp._equal import UNEQUAL_FIRST, is_duck_sized
+from tracelens.rules.rcp._equal import UNEQUAL_FIRST, duck_sized, is_duck_sized, told_of
 from tracelens.rules.rcp._last import LEFT_OUT, is_smaller
 from tracelens.rules.rcp._offsets import OWN_MEMORY, is_offset
 from tracelens.rules.rcp._relation import (
@@ -204,6 +205,12 @@ class ShapeRelationGuard(RecompileRule):
         ),
     )
 
+    def follows(self, finding: Finding) -> Iterator[Story]:
+        """Belong to a graph break, unless sizes were equal: they are so without the break."""
+        data = self.data_of(finding)
+        if not (isinstance(data, RelationData) and data.is_duck):
+            yield from super().follows(finding)
+
     def check(
         self,
         recompiles: Table[Recompile],
@@ -214,14 +221,20 @@ class ShapeRelationGuard(RecompileRule):
     ) -> Iterator[Finding]:
         """Yield one finding per function and line of the program."""
         groups: dict[tuple[object, ...], list[tuple[History, Step]]] = {}
+        equal = duck_sized(step for history in histories(recompiles) for step in history.steps)
         for history in histories(recompiles):
             for step in history.steps:
                 if not is_condition(step.check) or owner(step).code == "RCP016":
                     continue
                 code = _line(step.failure) or guards_of([step.check])[0].name or str(step.check)
-                groups.setdefault((*history.definition, code), []).append((history, step))
+                key: tuple[object, ...] = (*history.definition, code)
+                if step.place in equal:  # one call, whatever it compiles
+                    key = ("duck", *step.place.process)
+                groups.setdefault(key, []).append((history, step))
         weight = Weight.of(recompiles, frames, seconds) if groups else None
         for group in groups.values():
+            if is_duck_sized([step for _, step in group]):  # what costs most stands for them
+                group.sort(key=lambda one: -_ms(one[1], frames))
             steps = [step for _, step in group]
             heavy = weight.heavy(steps, frames) if weight else ""
             yield self._finding(group, frames, trees, heavy)
@@ -244,29 +257,12 @@ class ShapeRelationGuard(RecompileRule):
         if is_float(data) and not data.code:
             data = data.model_copy(update={"read_at": read_at(steps, value_of(data))})
         line = place.code or _line(first.failure)
-        condition = _short(first, line) if data.conditions == 1 else ""
         advice = self.advise(data)
+        title, message = told_of(history, data) if data.is_duck else _words(first, data, line)
         return self.finding(
-            history.function,
-            user_code.short(history.file),
-            place.code or str(first.check),
-            title=f"`{history.function}` is compiled again for each number of a counter"
-            + (f": `{line}`" if line else "")
-            if is_counter(data)
-            else f"`{history.function}` is compiled for every value of `{value_of(data)}`"
-            if data.is_specialized
-            else f"`{history.function}` is compiled once more where {condition} does not hold"
-            if condition
-            else f"`{history.function}` is compiled for {data.conditions} conditions on sizes"
-            + (f" of `{line}`" if line else ""),
-            message=f"The entry is valid only while `{first.check}`"
-            + (f", because of `{line}`" if line else "")
-            + (
-                ": the state of an `itertools.count`. "
-                if is_counter(data)
-                else ": a condition on a symbolic value. "
-            )
-            + bounded(data)
+            *_identity(history, data, place.code or str(first.check)),
+            title=title,
+            message=message
             + ("" if advice else looked_at(data))
             + (f" It took {heavy}." if heavy else ""),
             severity=Severity.WARNING if heavy or is_counter(data) else None,
@@ -277,6 +273,35 @@ class ShapeRelationGuard(RecompileRule):
             advice=advice,
             data=data,
         )
+
+
+def _identity(history: History, data: RelationData, what: str) -> tuple[str, ...]:
+    if data.is_duck:  # which of them costs most is not the same in each run
+        return "duck sizing", *sorted({one.name for one in data.functions})
+    return history.function, user_code.short(history.file), what
+
+
+def _words(first: Step, data: RelationData, line: str) -> tuple[str, str]:
+    """Return title and message about a condition on symbolic values."""
+    condition = _short(first, line) if data.conditions == 1 else ""
+    asked = f" of `{line}`" if line else ""
+    title = f"`{data.function}` is compiled for {data.conditions} conditions on sizes{asked}"
+    if is_counter(data):
+        title = f"`{data.function}` is compiled again for each number of a counter"
+        title += f": `{line}`" if line else ""
+    elif data.is_specialized:
+        title = f"`{data.function}` is compiled for every value of `{value_of(data)}`"
+    elif condition:
+        title = f"`{data.function}` is compiled once more where {condition} does not hold"
+    kind = "the state of an `itertools.count`" if is_counter(data) else "a condition on a symbolic"
+    kind += "" if is_counter(data) else " value"
+    because = f", because of `{line}`" if line else ""
+    return title, f"The entry is valid only while `{first.check}`{because}: {kind}. {bounded(data)}"
+
+
+def _ms(step: Step, frames: Table[Frame]) -> float:
+    cost = cost_of([step], frames)
+    return (cost.ms or 0.0) if cost else 0.0
 
 
 def _data(cause: str, group: list[tuple[History, Step]], code: str) -> RelationData:
