@@ -241,3 +241,13 @@ def test_the_size_before_is_in_the_range_of_the_new_entry(
     path.write_text(mended, encoding="utf-8")
     (found,) = [one for one in analyze(str(path)).findings if one.code == "RCP003"]
     assert found.data["fits"] == fits
+
+
+def test_what_begins_further_up_is_another_change() -> None:
+    """A mask keeps other rows in each batch; then a smaller batch comes, from the outside in."""
+    log = RULES / "RCP003-first-dynamic-recompile" / "fires-mask-and-last-batch.log"
+    found = [one for one in analyze(str(log)).findings if one.code == "RCP003"]
+    assert [(one.data["source"], one.data["values"], one.count) for one in found] == [
+        ("x", ["8", "5"], 3),
+        ("___stack0", ["7", "6"], 2),
+    ]

@@ -248,6 +248,14 @@ def test_more_rows_than_before_are_no_last_batch(tmp_path: Path) -> None:
     assert [one.id for one in found.advice][:1] == ["mark-dynamic"]
 
 
+@pytest.mark.parametrize(("again", "is_told"), [(6, True), (4, False)])
+def test_a_last_batch_that_took_more_than_the_rest_of_a_short_run_is_told(
+    again: int, is_told: bool, tmp_path: Path
+) -> None:
+    found = last_batch(tmp_path, 5, again)
+    assert found.severity is (Severity.INFO if is_told else Severity.NONE)
+
+
 def test_ranks_that_compile_side_by_side_are_not_added_up(tmp_path: Path) -> None:
     """Each took 5 of 10 s: no more than what the first compilation took."""
     last_batch(tmp_path, 5, 5)

@@ -73,10 +73,14 @@ class Change(msgspec.Struct):
         return self
 
     def holds(self, history: History, step: Step) -> bool:
-        """Whether ``step``, which comes next, is part of this change."""
+        """Whether ``step``, which comes next, is part of this change.
+
+        Functions are numbered as they first ran. One call goes through them in that order: what
+        begins further up is another call, and with other numbers another change.
+        """
         return (
             _pair(step) in self.pairs
-            or history.frame not in self.frames
+            or (history.frame not in self.frames and not _is_above(history, self.owners[-1]))
             or (step.variant, Series(history, [step]).subject)
             == (self.steps[-1].variant, Series(self.history, self.steps[-1:]).subject)
         )
@@ -100,6 +104,14 @@ class Change(msgspec.Struct):
     def subject(self) -> tuple[str, str, int, str, int | None]:
         """Which value of which function it is."""
         return Series(self.history, self.steps).subject
+
+
+def _is_above(one: History, other: History) -> bool:
+    """Whether a function first ran before another one of the same process."""
+    numbers = one.frame, other.frame
+    if not all(number.isdecimal() and len(number) < MAX_DIGITS for number in numbers):
+        return False
+    return int(one.frame) < int(other.frame)
 
 
 def changes_of(found: Iterable[History]) -> Iterator[Change]:

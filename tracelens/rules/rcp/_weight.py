@@ -29,8 +29,10 @@ SHORT_MS, MORE, DEARER = 5_000.0, 3, 1.5
 LONGER = 2.0
 #: Half is what one recompile takes beside the first compilation: from here on it is information.
 NOTE_SHARE = 0.3
-#: From here on a last, smaller batch is information: to leave it out costs next to nothing.
+#: From here on a last, smaller batch is information: to leave it out costs next to nothing. In a
+#: short run it is where it took more than half of all compile time.
 LAST_SHARE, LAST_MS = 0.2, 10_000.0
+LAST_MOST = 0.52
 #: By the clocks of a log, recompiles that took more than this of compiling are all that it tells:
 #: the first compilations began before its first line, or end with none.
 MOST_AGAIN = 0.99
@@ -104,7 +106,9 @@ class Weight(NamedTuple):
         """Return the same where ``steps`` are for one smaller batch, and there is a rest."""
         if not self._known_rest():
             return ""
-        return self._part(steps, frames, max(LAST_SHARE, LAST_MS / self.whole_ms))
+        long = max(LAST_SHARE, LAST_MS / self.whole_ms)
+        short = max(LAST_MOST, SHORT_MS / self.whole_ms)
+        return self._part(steps, frames, min(long, short))
 
     def most_of_all(self, steps: Sequence[Step], frames: Table[Frame]) -> str:
         """Return the same where ``steps`` alone are the most of a long compile time."""
