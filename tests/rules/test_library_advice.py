@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tracelens import analyze
 from tracelens.report import Finding, Report
 
@@ -42,6 +44,23 @@ def test_what_the_caller_of_a_method_calls_is_named_before_what_the_method_does(
     (found,) = [one for one in shown(report) if one.code == "GBR008"]
     (inner,) = [advice for advice in found.advice if advice.id == "compile-inner"]
     assert "such as `self.blocks.0`, `self.blocks.1`, `self.charge`, each by" in inner.text
+
+
+@pytest.mark.parametrize(("line", "is_named"), [(40, True), (41, False)])
+def test_the_network_is_compiled_where_the_loss_of_a_package_breaks(
+    line: int, is_named: bool, tmp_path: Path
+) -> None:
+    """Not where the line that leads to the break calls it, too: it may be what breaks."""
+    (folder,) = FIXTURES.glob("GBR008-*")
+    text = (folder / "fires-loss-of-a-package.log").read_text()
+    log = tmp_path / "run.log"
+    log.write_text(text.replace(":40 in compute_loss", f":{line} in compute_loss"))
+    (found,) = [one for one in analyze(str(log)).findings if one.code == "GBR008"]
+    inner = [advice.text for advice in found.advice if advice.id == "compile-inner"]
+    assert bool(inner) is is_named
+    assert all(
+        "Compile `net`, by `torch.compile`, and no longer `compute_loss`" in t for t in inner
+    )
 
 
 def test_modules_are_advised_only_where_modules_are_called() -> None:

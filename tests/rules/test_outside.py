@@ -52,7 +52,7 @@ FROM_OUTSIDE = {
     "instruction-set", "let-through", "name-the-loss", "no-hooks",
     "one-thread", "print-later", "without-input-gradients", "leave-counter",
     "dim-auto", "maybe-mark-dynamic", "drop-last", "reset",
-    "compile-model",
+    "compile-model", "after-making", "unequal-first",
     "warn-later", "scripted-class", "register-fake", "register-patterns", "reorder-loops",
     "parameter-symbols", "unspec-int", "in-library", "keep-caches", "raise-limit",
     "record-dynamic", "report",

@@ -23,6 +23,7 @@ from tracelens.dynamo.calls import (
     is_small,
     original,
 )
+from tracelens.dynamo.other_lines import called_at_others
 from tracelens.evidence import Place, Table
 from tracelens.logs.graph_breaks import GraphBreak, StackFrame
 from tracelens.logs.guards import GuardTree
@@ -49,6 +50,8 @@ def look_beside(
         for site in found:
             site.guarded = False
     for site in found:
+        if not site.direct:
+            site.beside = called_at_others(site, trees)
         if site.direct and (caller := site.caller):
             places = [place for place, _ in site.events]
             held = called_by(caller.function, caller.file, places, trees)[1]
@@ -127,19 +130,16 @@ def _called_in(
 ) -> Children:
     """Return the modules that a method calls, of which a line is known that calls another one.
 
-    Where the graph breaks at that line, what runs behind it names the class, or what the ``inner``
-    method of the same object calls does.
+    What runs behind a break there names the class, or what the ``inner`` method calls does.
     """
     if near := called_at(line.file, (original(line.function), line.line), called):
         return near
     at = original(inner.function), inner.line
-    within = [compiled.lines.get((path, *at), set()) for path in ends_of(inner.file)]
+    within = (compiled.lines.get((path, *at), set()) for path in ends_of(inner.file))
     kinds = _at(line, compiled) or set().union(*within)
     found: Children = {}
-    if len(kinds) == 1:
-        kind = min(kinds)
-        for path in ends_of(line.file):
-            found.update(compiled.calls.get((path, original(line.function), kind), {}))
+    for path in ends_of(line.file) if len(kinds) == 1 else ():
+        found |= compiled.calls.get((path, original(line.function), min(kinds)), {})
     return found
 
 

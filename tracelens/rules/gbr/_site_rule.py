@@ -87,6 +87,12 @@ MAX_CALLS = 3  # lines on the way to a break that are named
 def _spared(data: BreakData) -> str:
     """Say which modules to compile: the guards name those beside the way to the line."""
     such = ", ".join(f"`{name}`" for name in data.beside[:MAX_CALLS])
+    if data.caller and not data.beside[0].startswith("self."):
+        at = user_code.short(data.caller.file, data.caller.line)
+        return (
+            f"Compile {such}, by `torch.compile`, and no longer `{data.caller.function}`, which "
+            f"calls it at another line: the call at {at} leads to the break, and runs eagerly then."
+        )
     return (
         f"Compile modules beside the path to this line, such as {such}, each by "
         f"`torch.compile(part)`, instead of what calls them all.{_led(data)}"
