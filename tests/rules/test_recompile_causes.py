@@ -89,7 +89,7 @@ def test_a_call_is_beside_the_entry_that_was_made_for_one_like_it() -> None:
     evidence, inputs = read([str(path)])
     report = judge(evidence, inputs, rules=select_rules(["RCP015"]))
     (finding,) = report.findings
-    assert "in dimension 2 4, then 8; in dimension 1 4, then 40" in finding.message
+    assert "was 4, then 8 in dimension 2, and 4, then 40 in dimension 1:" in finding.message
     assert [one.id for one in finding.advice] == ["after-making"]
     assert finding.data["made"] == "past"
 

@@ -137,10 +137,10 @@ class StrideMismatch(TensorRule):
         for one in (step.check for _, step in group.steps):
             if isinstance(one, TensorMismatch) and one.source == check.source:
                 values.setdefault(_at(one), []).extend((one.expected, one.actual))
-        each = (f"{at.strip()} {', then '.join(dict.fromkeys(v))}" for at, v in values.items())
+        each = (f"{', then '.join(dict.fromkeys(v))}{at}" for at, v in values.items())
         was = f"{_at(check)} was {', then '.join(dict.fromkeys(values[_at(check)]))}"
         if len(values) > 1:
-            was = f" was {'; '.join(each)}"
+            was = f" was {', and '.join(each)}"
         return f"The stride of `{check.source}`{was}: {group.times}, one per layout."
 
     def completed(self, finding: Finding, group: Group, trees: Table[GuardTree]) -> Finding:
