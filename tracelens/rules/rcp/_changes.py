@@ -42,6 +42,8 @@ __all__ = [
 
 #: Entries that a function gets, unless the program sets another limit.
 DEFAULT_LIMIT = 8
+#: Values that a sentence names.
+MAX_VALUES = 8
 #: Recompiles by one change, from which on their time is worth a warm-up.
 MANY = 8
 
@@ -55,6 +57,9 @@ class Group(msgspec.Struct):
     limit: int = DEFAULT_LIMIT
     #: Whether Dynamo gave up on the function: RCP001 tells what that costs.
     is_hit: bool = False
+    #: What its entries are for by their guards, where recompiles name less: another guard of the
+    #: same entries failed first.
+    held: tuple[str, ...] = ()
 
     @property
     def history(self) -> History:
@@ -71,7 +76,7 @@ class Group(msgspec.Struct):
         """How often one function was recompiled: the others follow it."""
         times = Counter(id(history) for history, _ in self.steps)
         times.update(id(history) for history, _ in self.earlier)
-        return max(times.values())
+        return max(*times.values(), len(self.held) - 1)
 
     @property
     def earlier(self) -> list[tuple[History, Cause]]:
@@ -91,7 +96,15 @@ class Group(msgspec.Struct):
     def times(self) -> str:
         """How many recompiles, for a sentence."""
         times = "one recompile" if len(self.steps) == 1 else f"{len(self.steps)} recompiles"
+        if self.held:
+            times += ", and more entries, of which another guard fails first"
         return and_earlier(times, len(self.earlier))
+
+    @property
+    def came(self) -> str:
+        """What the entries were for, for a sentence: a guard does not tell what came last."""
+        told = ", ".join(self.values[:MAX_VALUES]) + (", ..." * (len(self.values) > MAX_VALUES))
+        return told if self.held else f"{told} and then another value"
 
     @property
     def functions(self) -> list[str]:
@@ -104,6 +117,8 @@ class Group(msgspec.Struct):
 
         Those of the first value alone: what else the same change reaches has others.
         """
+        if self.held:
+            return list(self.held)
         found = [cause.value for _, cause in self.earlier]
         subject = about(self.first)
         for _, step in self.steps:

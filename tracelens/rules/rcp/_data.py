@@ -38,6 +38,7 @@ from tracelens.report.stories import (
     set_up,
 )
 from tracelens.rules import Rule
+from tracelens.rules.rcp._also_held import AlsoHeld, with_them
 from tracelens.rules.rcp._architectures import architectures
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "Function",
     "Guard",
     "LostCaller",
+    "ManyData",
     "RecompileData",
     "RecompileRule",
     "guard_of",
@@ -177,6 +179,13 @@ class RecompileData(FindingData):
         return bool(self.limit) and self.entries >= self.limit - 1
 
 
+class ManyData(RecompileData):
+    """A value that may be one of several that each entry of the function is for."""
+
+    #: The other ones: a change for ``source`` alone leaves an entry for each value.
+    others: tuple[AlsoHeld, ...] = ()
+
+
 @singledispatch
 def guard_of(check: object) -> Guard:
     """Return a guard as it stands in a report."""
@@ -295,6 +304,8 @@ class RecompileRule(Rule):
     def advise(self, data: FindingData) -> tuple[Advice, ...]:
         """Return the advice, with parts of modules as a program writes them."""
         found = super().advise(data)
+        if isinstance(data, ManyData):
+            found = with_them(found, data.others)
         return tuple(one.model_copy(update={"text": as_written(one.text)}) for one in found)
 
     def causes(self, finding: Finding) -> Iterator[Story]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from tracelens.dynamo.leaving_out import left_out
 from tracelens.dynamo.user_code import package, short
 from tracelens.remedies import Remedy
 from tracelens.report import FindingData
-from tracelens.rules.rcp._data import RecompileData
+from tracelens.rules.rcp._data import ManyData, RecompileData
 
 __all__ = [
     "COUNTED_IN_PACKAGE",
@@ -16,9 +17,11 @@ __all__ = [
     "Changed",
     "FloatData",
     "computes_in_python",
+    "in_python",
     "is_item",
     "is_made_tensor",
     "takes_tensor",
+    "written_in",
     "written_out",
 ]
 
@@ -58,7 +61,7 @@ class Changed(FindingData):
     code: str
 
 
-class FloatData(RecompileData):
+class FloatData(ManyData):
     """A float, and what is computed with it."""
 
     #: Whether a tensor that the function is given has double precision.
@@ -80,7 +83,12 @@ def _lines(data: RecompileData) -> tuple[str, ...]:
 
 def computes_in_python(data: RecompileData) -> bool:
     """Whether Python computes with it in a line, as ``math.exp(-beta)`` does."""
-    return any(map(_PYTHON.search, _lines(data)))
+    return in_python(_lines(data))
+
+
+def in_python(lines: Iterable[str]) -> bool:
+    """Whether one of the lines computes in Python."""
+    return any(map(_PYTHON.search, lines))
 
 
 def is_item(data: RecompileData) -> bool:
@@ -105,10 +113,15 @@ def is_made_tensor(data: RecompileData) -> bool:
 
 def written_out(data: RecompileData) -> str:
     """Return the operation with the number as a factor; empty where none is known."""
-    lines = _lines(data)
+    return written_in(_lines(data), data.source)
+
+
+def written_in(lines: Iterable[str], source: str) -> str:
+    """Return the operation of one of the lines with a number as a factor."""
+    given = list(lines)
     for name, code in _WRITTEN.items():
-        if any(re.search(name, line) for line in lines):
-            return code.format(data.source)
+        if any(re.search(name, line) for line in given):
+            return code.format(source)
     return ""
 
 

@@ -15,8 +15,16 @@ from tracelens.logs.recompiles import Source, StackFrame
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.report.stories import as_written, resumed
 from tracelens.rules import Rule
+from tracelens.rules.rcp._also_held import also_held, said
 from tracelens.rules.rcp._changes import Group, about
-from tracelens.rules.rcp._data import KEPT, Function, LostCaller, RecompileData, guards_of
+from tracelens.rules.rcp._data import (
+    KEPT,
+    Function,
+    LostCaller,
+    ManyData,
+    RecompileData,
+    guards_of,
+)
 from tracelens.rules.rcp._items import LengthData
 from tracelens.rules.rcp._marks import Mark
 from tracelens.rules.rcp._state import StateData
@@ -66,6 +74,8 @@ def tell(
         places = (step.place for step in steps)
         apart = modules_of(compiled, place, places, trees, source=data.source)
         data = data.model_copy(update={"apart": apart})
+    if others := also_held(group, trees):
+        data = ManyData(**dict(data), others=others)
     if _is_kept(data, history, frames):
         data = data.model_copy(update={"held": KEPT})
     if texts:
@@ -80,7 +90,7 @@ def tell(
         place.code,
         about(group.first),
         title=title,
-        message=message + _spread(group),
+        message=message + said(group.cause.what, others) + _spread(group),
         severity=severity,
         confidence=confidence,
         count=len(steps),

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tracelens.evidence import Table
+from tracelens.evidence import Place, Table
 from tracelens.logs._stack import StackFrame
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
 
-__all__ = ["changed_in", "lines_with"]
+__all__ = ["changed_in", "is_same_graph", "lines_with"]
 
 _LINE = re.compile(r"^ *# File: [^\n]{1,400}?, code: ([^\n]{1,400})", re.MULTILINE)
 _PLACED = re.compile(
@@ -42,3 +42,22 @@ def changed_in(graphs: Table[FxGraph], source: str) -> StackFrame | None:
                 if changes.match(code):
                     return StackFrame(file=file, line=int(line), function=function, code=code)
     return None
+
+
+def is_same_graph(graphs: Table[FxGraph], place: Place, entry: str) -> bool:
+    """Whether the entry that was compiled at ``place`` has the statements of another one."""
+    bodies = graphs.derived(_bodies)
+    new = bodies.get((*place.process, place.frame.partition("_")[0]))
+    return bool(new) and new == bodies.get((*place.process, entry.partition("_")[0]))
+
+
+def _bodies(graphs: Table[FxGraph]) -> dict[tuple[str, str, str], list[str]]:
+    """Return the graphs of each entry as they were traced, after all restarts."""
+    found: dict[tuple[str, str, str], tuple[str, list[str]]] = {}
+    for place, seen in graphs.events():
+        if seen.record.traced:
+            key = (*place.process, place.frame.partition("_")[0])
+            if key not in found or found[key][0] != place.frame:
+                found[key] = place.frame, []
+            found[key][1].append(seen.record.body)
+    return {key: own for key, (_, own) in found.items()}

@@ -16,6 +16,7 @@ from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile, Source
 from tracelens.remedies import Remedy, apart
 from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._also_held import holding, tensorified
 from tracelens.rules.rcp._branched import BRANCH, branched
 from tracelens.rules.rcp._changes import Group, groups
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
@@ -30,7 +31,7 @@ from tracelens.rules.rcp._operations import (
     takes_tensor,
     written_out,
 )
-from tracelens.rules.rcp._tell import listed, tell
+from tracelens.rules.rcp._tell import tell
 from tracelens.rules.rcp._traced_lines import changed_in, lines_with
 
 __all__ = ["FloatArgumentSpecialised"]
@@ -297,7 +298,7 @@ class FloatArgumentSpecialised(RecompileRule):
         graphs: Table[FxGraph],
     ) -> Iterator[Finding]:
         """Yield one finding per function and name."""
-        for group in groups(self.code, recompiles, limits):
+        for group in holding(groups(self.code, recompiles, limits), trees):
             title, text, harmless = _told(group, trees)
             told = tell(
                 self,
@@ -333,7 +334,7 @@ def _told(group: Group, trees: Table[GuardTree]) -> tuple[str, str, str | None]:
     if group.most > 1:
         function = group.history.function
         title = f"`{function}` is compiled again for every value of the float {name}"
-        text = f"{name} was {listed(group.values)} and then another value: {group.times}."
+        text = f"{name} was {group.came}: {group.times}."
         return title, text, None
     value = group.values[0]
     source = getattr(group.first.check, "source", None)
@@ -361,6 +362,8 @@ def _held(group: Group, trees: Table[GuardTree]) -> str:
         return PYTHON if branch else NUMBER  # a factor that is compared is a constant as well
     if origins:
         return PYTHON
+    if tensorified(group, trees) and not branch:
+        return NUMBER
     if _is_held(group, name, trees):
         return PYTHON
     return BRANCH if branch else ""

@@ -16,9 +16,16 @@ from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._also_held import holding
 from tracelens.rules.rcp._branched import BRANCH, branched, guarded_lines
 from tracelens.rules.rcp._changes import Group, groups
-from tracelens.rules.rcp._data import RecompileData, RecompileRule, guards_of, is_global
+from tracelens.rules.rcp._data import (
+    ManyData,
+    RecompileData,
+    RecompileRule,
+    guards_of,
+    is_global,
+)
 from tracelens.rules.rcp._held_whole import (
     BOUND,
     COMPILE_BODY,
@@ -28,8 +35,8 @@ from tracelens.rules.rcp._held_whole import (
     whole_in,
 )
 from tracelens.rules.rcp._index import LOOK_UP, looks_up
-from tracelens.rules.rcp._tell import listed, tell
-from tracelens.rules.rcp._traced_lines import lines_with
+from tracelens.rules.rcp._tell import tell
+from tracelens.rules.rcp._traced_lines import is_same_graph, lines_with
 
 __all__ = ["ModuleIntAttribute"]
 
@@ -45,7 +52,24 @@ _WHAT = {
 
 def _counts(data: RecompileData) -> bool:
     """Whether the line is the counter's: ``Layer.calls += 1``."""
-    return bool(re.match(rf"{re.escape(data.source)} ?[+-]=", data.code))
+    return _is_count(data.code, data.source)
+
+
+def _is_count(line: str, source: str) -> bool:
+    name = re.escape(source.rpartition(".")[2])
+    return bool(re.match(rf"(?:\w{{1,80}}\.){{1,8}}{name} ?[+-]=", line))
+
+
+def _count_outside(data: RecompileData) -> str:
+    if is_global(data):
+        return (
+            "Count outside of the compiled function, where it is called: this line makes it "
+            "another number in every call."
+        )
+    return (
+        "If the compiled code only counts with it, count outside, where "
+        f"`{data.function}` is called: this line makes it another number in every call."
+    )
 
 
 #: Numbers that are constants also where an integer is a symbol.
@@ -74,6 +98,8 @@ _WHAT_HELD = {
     "symbol": "The new entry has a symbol for it",
 }
 _FITS = "further values fit the entry with the symbol"
+#: What held a number that is in no graph: two entries for two values of it have the same one.
+COUNTED = "counted"
 #: What held a number of what may be no module, and of what is none: the new entry has a symbol.
 OBJECT, SYMBOL = "object", "symbol"
 #: How a module is called that is compiled, or that a function reaches: ``self``, a global.
@@ -132,6 +158,7 @@ class ModuleIntAttribute(RecompileRule):
     code = "RCP007"
     name = "module-int-attribute"
     severity = Severity.WARNING
+    Data = ManyData
     experiment = Experiment(
         Knob(
             "integer attributes of modules may vary",
@@ -149,10 +176,12 @@ class ModuleIntAttribute(RecompileRule):
         COMPILE_BODY,
         Remedy(
             "count-outside",
-            "Count outside of the compiled function, where it is called: this line makes it "
-            "another number in every call.",
-            when="a counter that is reached through a global, and the line counts",
-            applies=lambda data: is_global(data) and _counts(data),
+            _count_outside,
+            when="the line counts, and the counter is reached through a global, or two entries for "
+            "two values of it have the same graph",
+            applies=lambda data: (
+                _counts(data) and (is_global(data) or (data.held == COUNTED and not data.package))
+            ),
             basis="tested",
             proof="tests/advice/RCP007/count-outside.py",
         ),
@@ -229,10 +258,10 @@ class ModuleIntAttribute(RecompileRule):
         graphs: Table[FxGraph],
     ) -> Iterator[Finding]:
         """Yield one finding per function and attribute."""
-        for group in groups(self.code, recompiles, limits):
+        for group in holding(groups(self.code, recompiles, limits), trees):
             name = group.cause.what
             held = _held(group, trees, graphs)
-            text = f"{name} was {listed(group.values)} and then another value: {group.times}. "
+            text = f"{name} was {group.came}: {group.times}. "
             through = any(guard.scope == "G" for guard in guards_of([group.first.check]))
             text += _WHAT_HELD.get(held) or _WHAT[through]
             yield tell(
@@ -291,7 +320,10 @@ def _held(group: Group, trees: Table[GuardTree], graphs: Table[FxGraph]) -> str:
         return BOUND
     hinted = any(step.failure and step.failure.hint for step in steps)
     if group.most > 1 or hinted or _OF_MODULE.match(name):  # torch 2.8 says it of those of modules
-        return ""
+        alone = all(_is_count(one, name) for one in lines) and any(
+            is_same_graph(graphs, step.place, step.failure.entry) for step in steps if step.failure
+        )
+        return COUNTED if alone else ""
     return SYMBOL if all(_is_symbol(name, step, trees) for step in steps) else OBJECT
 
 
