@@ -103,7 +103,7 @@ def test_a_number_that_python_draws_is_drawn_before_the_call() -> None:
         assert [one.id for one in found.advice] == ["draw-outside"]
     (crop,) = findings("fires-crop-2.13.log", "GBR016")
     assert [one.id for one in crop.advice] == ["draw-outside"]
-    assert "Or call `crop` before it" in crop.advice[0].text
+    assert "Or call `crop` uncompiled: before it" in crop.advice[0].text
     (lost,) = findings("fires-drawn-range-2.13.log", "GBR006")
     assert [one.id for one in lost.advice] == ["draw-outside", "compile-body"][: len(lost.advice)]
     assert "compiled once" in lost.advice[0].text

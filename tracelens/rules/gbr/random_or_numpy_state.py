@@ -11,7 +11,7 @@ from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.remedies import Remedy
 from tracelens.report import Severity
 from tracelens.rules.gbr._called import editable
-from tracelens.rules.gbr._drawn import outside_of
+from tracelens.rules.gbr._drawn import masked, outside_of
 from tracelens.rules.gbr._rounds import named_calls, unrolls
 from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, named
 from tracelens.rules.gbr._values import UNSPECIALIZED
@@ -213,6 +213,7 @@ class RandomOrNumpyState(SiteRule):
             when="a number that Python's generator draws, where a number is needed, in code of "
             "your own",
             applies=lambda data: data.name == UNSPECIALIZED and _own(data),
+            code=masked,
             basis="tested",
             proof="tests/advice/GBR016/draw-outside.py",
         ),
