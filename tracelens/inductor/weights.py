@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Collection, Iterable, Iterator, Set
 from typing import Literal
 
 import msgspec
@@ -13,8 +13,10 @@ from tracelens.logs._statements import ExternCall, KernelCall
 from tracelens.logs.output_code import OutputModule, Step
 
 __all__ = [
+    "SLOWER_PACKED",
     "Unpackable",
     "Unprepared",
+    "slower_packed",
     "tensors",
     "transposes_signals",
     "unpackable",
@@ -27,6 +29,11 @@ WEIGHTS = {"mm": 1, "addmm": 2, "bias_addmm": 2, "convolution": 1}
 _EIGHT_BITS = frozenset({"int8", "uint8"})
 #: Contents that a weight may be computed from; of more it is an activation, or nobody knows.
 MAX_BEFORE = 200
+
+#: Weights of float32 layers, each, below which a product whose rows are a symbol is slower once it
+#: is oneDNN's: measured, with 144 KiB it took 1.3 to 2 times as long, with 1 MiB less.
+SMALL = 256 << 10
+SLOWER_PACKED = "frozen, such small products whose rows are a symbol took 1.3 to 2 times as long"
 
 #: Why freezing does not pack the weight of a call.
 Unpackable = Literal["", "1-d", "computed"]
@@ -146,6 +153,25 @@ def unprepared(row: Seen[OutputModule]) -> Iterator[Unprepared]:
         source = copied or weight
         if source.producer is None and source.name not in frozen and _is_weight(call, source):
             yield Unprepared(row, step, call, source, copied is not None)
+
+
+def slower_packed(found: Collection[Unprepared]) -> bool:
+    """Whether all are small products of float32, and the rows of some are a symbol."""
+    return any(map(_has_symbol, found)) and all(
+        one.call.op != "convolution"
+        and one.weight.dtype == "float32"
+        and not one.is_copied
+        and 0 < one.bytes < SMALL
+        for one in found
+    )
+
+
+def _has_symbol(product: Unprepared) -> bool:
+    """Whether a size of what is multiplied is a symbol: its rows, as those of a layer are known."""
+    if len(product.call.shapes) % 2:  # a view has a size and a stride; with symbols it is no shape
+        return True
+    operands = tensors(product.seen.record.flow, product.step)
+    return any(not isinstance(dim, int) for one in operands for dim in one.size or ())
 
 
 def _copied(flow: Dataflow, content: Content) -> Content | None:

@@ -22,7 +22,7 @@ from tracelens.inductor.graphs import (
 )
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.remedies import FREEZING, bfloat16, can_freeze, float32, freeze
-from tracelens.inductor.weights import Unprepared, unprepared
+from tracelens.inductor.weights import SLOWER_PACKED, Unprepared, slower_packed, unprepared
 from tracelens.logs.output_code import OutputModule
 from tracelens.onednn.stories import FLOAT16, UNFROZEN
 from tracelens.remedies import Remedy
@@ -76,7 +76,8 @@ class CpuInferenceNotFrozen(Rule):
     weights, and where all of them belong to float32 products and none is copied: libraries
     rearrange those within the product. Below 8 KiB (32 KiB of float32 layers), or 0.5 % of a call
     that a trace has timed, it is folded; float32 products also where checking the guards took twice
-    as long as reading their weights at 5 GB/s, or longer; and so are bfloat16 layers on a CPU
+    as long as reading their weights at 5 GB/s, or longer, or where rows are a symbol and no weight
+    has 256 KiB: frozen, those took 1.3 to 2 times as long; and so are bfloat16 layers on a CPU
     without AVX-512: torch packs none of them there (ONE023).
 
     ## What to do
@@ -179,6 +180,7 @@ class CpuInferenceNotFrozen(Rule):
         if not found:
             return
         count = len({id(product.seen) for product in found})
+        slower = slower_packed(found)
         found = heaviest(found, lambda product: id(product.seen), lambda product: product.bytes)
         found.sort(key=lambda product: -product.bytes)
         total = sum({product.weight.name: product.bytes for product in found}.values())
@@ -199,6 +201,8 @@ class CpuInferenceNotFrozen(Rule):
         little |= total > 0 and is_little(total, found[0].seen.record, call_ms(regions))
         guarded = plain and total > 0 and is_below_guards(total, latencies)
         harmless = _LITTLE if little else _BELOW_GUARDS if guarded else ""
+        if slower and not harmless:
+            harmless = SLOWER_PACKED
         if data.dtypes == "bfloat16" and lacks_bfloat16(facts_of(run), modules) is not False:
             harmless = _NOT_PACKED
         yield self.finding(

@@ -30,6 +30,7 @@ from tracelens.inductor.remedies import (
     freeze,
     lacks_float16,
 )
+from tracelens.inductor.weights import SLOWER_PACKED, slower_packed, unprepared
 from tracelens.logs.output_code import OutputModule
 from tracelens.onednn.stories import UNFROZEN
 from tracelens.remedies import Remedy
@@ -249,6 +250,7 @@ class UnfusedEpilogue(Rule):
                 if cause is Cause.UNFROZEN and not lines.has_state(row):
                     continue  # arguments are no constants: freezing leaves them
                 groups.setdefault((found.call.op, cause), []).append(found)
+        weights = [one for row in modules for one in unprepared(row)]
         for (op, cause), group in groups.items():
             pairs = _heaviest(group)
             ms = max(call_ms(regions), library_ms(execs, pairs[0].seen))
@@ -258,6 +260,8 @@ class UnfusedEpilogue(Rule):
                 harmless = _ALONE if alone else harmless
             if cause is Cause.UNFROZEN and not harmless and freezes_in_vain(pairs, ms, execs):
                 harmless = _IN_VAIN
+            if cause is Cause.UNFROZEN and not harmless and slower_packed(weights):
+                harmless = SLOWER_PACKED
             count, known = moved(pairs)
             if cause is Cause.UNFROZEN and known and is_below_guards(count, latencies):
                 harmless = harmless or _BELOW_GUARDS
