@@ -58,6 +58,18 @@ def _is_last(data: RecompileData) -> bool:
     return is_batch and all(one.kind == "size" and one.actual == "1" for one in data.guards)
 
 
+#: What grows: the line appends to it along the dimension; a negative one is counted from the end.
+_APPENDS = re.compile(r"\btorch\.(?:cat|concat)\([^#]{1,200}?(?:, ?|dim ?= ?)(-?\d)\)")
+
+
+def _grows(data: RecompileData) -> bool:
+    """Whether a line of the program's own appends to it, as to a cache of keys and values."""
+    axes = {int(one) for one in _APPENDS.findall(data.code)}
+    own = not (data.package or data.is_of_library) and data.held not in {NEXT, CACHE}
+    grown = data.dimension in axes or any(one < 0 for one in axes)
+    return own and bool(data.dimension) and grown
+
+
 _PAD_ITEM = (
     "Do not call with a size of 0 or 1 there: repeat a single row where no result has a row for "
     "it, as for boxes that points are compared with, and where a row that is there twice changes "
@@ -136,6 +148,17 @@ class ZeroOneSpecialisation(RecompileRule):
 
     remedies = (
         Remedy(
+            "one-cache",
+            "Each call appends to it, from a length of 1 on. Allocate it once, before the first "
+            "call, for the longest that will come, write into it at a position that is a tensor, "
+            "and mask what is still empty.",
+            when="a line of the program's own that concatenates along the dimension",
+            applies=_grows,
+            code=lambda data: f"cache.index_copy_({data.dimension}, position, new)",
+            basis="tested",
+            proof="tests/advice/RCP016/one-cache.py",
+        ),
+        Remedy(
             "pad",
             lambda data: (
                 _PAD_ITEM
@@ -146,9 +169,11 @@ class ZeroOneSpecialisation(RecompileRule):
                 if data.dimension == 0
                 else "Pad: do not call with a batch or a length of 0 or 1."
             ),
-            when="a size that is neither that of one token after its prompt nor a cache's, of a "
-            "function that is no package's",
-            applies=lambda data: data.held not in {NEXT, CACHE} and not data.is_of_library,
+            when="a size that is neither that of one token after its prompt nor a cache's, which "
+            "no line appends to, of a function that is no package's",
+            applies=lambda data: (
+                data.held not in {NEXT, CACHE} and not (data.is_of_library or _grows(data))
+            ),
             basis="tested",
             proof="tests/advice/RCP016/pad.py",
         ),
@@ -174,7 +199,7 @@ class ZeroOneSpecialisation(RecompileRule):
                 data.is_variable
                 and data.dimension is not None
                 and data.held not in {NEXT, CACHE}
-                and not _must_know(data)
+                and not (_must_know(data) or _grows(data))
             ),
             code=lambda data: (
                 None
