@@ -36,6 +36,11 @@ _STRIDES = late(r", stride=\[(?P<strides>[\d, None]{0,400})\]")
 _TOKEN = late(r", torch\.int(?:64|32), .{0,80}, size=\[(?:\d{1,9}|None), 1\]")
 
 #: The sizes that an entry with a symbol takes: ``2 <= L['x'].size()[0] <= 15``.
+_FLAG = late(r"check_tensor\((?P<source>[^,]{1,400}), .{1,300}?requires_grad=(?P<flag>True|False)")
+_PARAMETER = late(
+    r"check_tensor\((?P<source>[^,]{1,400}\._parameters\[[^,]{1,90}), .{1,300}?"
+    r"size=\[(?P<sizes>[^\]]*)\]"
+)
 _RANGE = late(
     r"(?:(?P<low>\d{1,18}) <= )?"
     r"L\['(?P<name>\w{1,80})'\](?P<path>(?:\['\w{1,80}'\]|\[\d{1,4}\]){0,6})"
@@ -63,6 +68,11 @@ def entry_of(place: Place, trees: Table[GuardTree]) -> list[GuardTree]:
     return found[-1:]
 
 
+def entry_called(name: str, place: Place, trees: Table[GuardTree]) -> list[GuardTree]:
+    """Return the guards of another entry of that process, such as one that failed: ``1/0``."""
+    return trees.derived(_by_entry).get((*place.process, name), [])[-1:]
+
+
 def entry_before(place: Place, trees: Table[GuardTree]) -> list[GuardTree]:
     """Return the guards of the entry that was compiled before that one."""
     name = place.frame.partition("_")[0]
@@ -84,6 +94,16 @@ def set_since(old: list[GuardTree], new: list[GuardTree]) -> dict[str, str]:
         for found in _matches(_EQUAL, new)
         if found["source"] in unset
     }
+
+
+def parameter_sizes(trees: list[GuardTree]) -> dict[str, str]:
+    """Return the sizes of the parameters that an entry guards, as torch prints them."""
+    return {found["source"]: found["sizes"] for found in _matches(_PARAMETER, trees)}
+
+
+def flags_of(trees: list[GuardTree]) -> dict[str, str]:
+    """Return which tensors and parameters of an entry require a gradient: ``True``, ``False``."""
+    return {found["source"]: found["flag"] for found in _matches(_FLAG, trees)}
 
 
 def _matches(pattern: re.Pattern[str], trees: list[GuardTree]) -> Iterator[re.Match[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tracelens.dynamo.entry_guards import entry_of
+from tracelens.dynamo.entry_guards import entry_called, entry_of, parameter_sizes
 from tracelens.dynamo.recompile_history import Step
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
@@ -102,6 +102,8 @@ _FITS = "further values fit the entry with the symbol"
 COUNTED = "counted"
 #: What held a number of what may be no module, and of what is none: the new entry has a symbol.
 OBJECT, SYMBOL = "object", "symbol"
+#: It has two values in turns, and parameters two sizes: modules of two sizes share the code.
+TURNS = "turns"
 #: How a module is called that is compiled, or that a function reaches: ``self``, a global.
 _OF_MODULE = re.compile(r"(?:self|args\[0\]|fn|mod|module|model|G)\b")
 #: A size with more digits is none.
@@ -212,7 +214,7 @@ class ModuleIntAttribute(RecompileRule):
             applies=lambda data: (
                 not (is_global(data) or looks_up(data) or _is_needed(data))
                 and set(data.values) != _ZERO_ONE  # these are constants all the same
-                and data.held not in {OBJECT, SYMBOL}
+                and data.held not in {OBJECT, SYMBOL, TURNS}
             ),
             setting="torch._dynamo.config.allow_unspec_int_on_nn_module = True",
             since="2.7",
@@ -227,7 +229,7 @@ class ModuleIntAttribute(RecompileRule):
             "on the number, or takes it as a bound of a slice or of `arange`",
             applies=lambda data: (
                 not (data.package or is_global(data) or looks_up(data))
-                and not (data.held in {BOUND, BRANCH, OBJECT, SYMBOL} or _is_needed(data))
+                and not (data.held in {BOUND, BRANCH, OBJECT, SYMBOL, TURNS} or _is_needed(data))
                 and not bounds([data.code], data.source)
             ),
             basis="tested",
@@ -260,8 +262,11 @@ class ModuleIntAttribute(RecompileRule):
         """Yield one finding per function and attribute."""
         for group in holding(groups(self.code, recompiles, limits), trees):
             name = group.cause.what
-            held = _held(group, trees, graphs)
-            text = f"{name} was {group.came}: {group.times}. "
+            two = _turns(group, trees)
+            turns = bool(two) and _is_of_sizes(group, trees)
+            held = TURNS if turns else _held(group, trees, graphs)
+            came = f"{' and '.join(two)}, in turns" if two else group.came
+            text = f"{name} was {came}: {group.times}. "
             through = any(guard.scope == "G" for guard in guards_of([group.first.check]))
             text += _WHAT_HELD.get(held) or _WHAT[through]
             yield tell(
@@ -270,14 +275,45 @@ class ModuleIntAttribute(RecompileRule):
                 frames,
                 trees,
                 title=f"`{group.history.function}` is compiled again for every value of {name}"
-                if group.most > 1
+                if group.most > 1 and not two
                 else f"`{group.history.function}` was compiled for two values of {name}",
-                message=f"{text}{'' if held == SYMBOL else _two(group)}."
+                message=f"{text}{'' if held == SYMBOL else _two(group, turns=turns)}."
                 + (_WHOLE if held == WHOLE else ""),
-                severity=Severity.NONE if held == SYMBOL else _severity(group),
+                severity=Severity.NONE
+                if held == SYMBOL
+                else Severity.INFO
+                if turns
+                else _severity(group),
                 harmless=_FITS if held == SYMBOL else _harmless(group),
                 held=held,
             )
+
+
+def _turns(group: Group, trees: Table[GuardTree]) -> list[str]:
+    """Return the two values that all entries are for, by their guards; else nothing."""
+    head, dot, path = str(getattr(group.first.check, "source", "")).partition(".")
+    asked = f"L['{head}']{dot}{path} == "
+    own = [
+        guard.expression.removeprefix(asked)
+        for _, step in group.steps
+        for tree in entry_of(step.place, trees)
+        for guard in tree.guards
+        if guard.expression.startswith(asked)
+    ]
+    every = list(dict.fromkeys([*group.values, *own]))
+    two = len(every) == 2 and group.most > 1
+    return every if two and len(own) >= len(group.steps) else []
+
+
+def _is_of_sizes(group: Group, trees: Table[GuardTree]) -> bool:
+    """Whether parameters are of another size as well: modules of two sizes share the code."""
+    for _, step in group.steps:
+        if step.failure is not None:
+            old = parameter_sizes(entry_called(step.failure.entry, step.place, trees))
+            new = parameter_sizes(entry_of(step.place, trees))
+            if any(old[one] != new[one] for one in old.keys() & new.keys()):
+                return True
+    return False
 
 
 def _severity(group: Group) -> Severity:
@@ -290,8 +326,13 @@ _WHOLE = " A line of the function needs the number itself, as `range` and the si
 _WHOLE += "symbol or a tensor is no help there."
 
 
-def _two(group: Group) -> str:
+def _two(group: Group, *, turns: bool) -> str:
     """Say what two values do: little, unless something else takes the entries as well."""
+    if turns:
+        return (
+            "; parameters differ in size as well, so what else recompiles the function is compiled "
+            "for either"
+        )
     if group.most > 1:
         return ""
     if group.is_crowded:

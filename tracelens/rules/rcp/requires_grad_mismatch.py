@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelens.dynamo.breaks import lost_around
+from tracelens.dynamo.entry_guards import entry_called, entry_of, flags_of
+from tracelens.dynamo.recompile_history import Step
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment, Knob
 from tracelens.logs.guards import GuardTree
@@ -223,7 +225,7 @@ class RequiresGradMismatch(TensorRule):
             and len(group.steps) == 1
         ):
             return "it is a parameter, with a gradient and without one: two entries, and no more"
-        if _is_mixed(group) and group.most == 1:
+        if _is_mixed(group, trees) and group.most == 1:
             return "parameters learn in some calls alone: two entries of each part, and no more"
         if _is_parameter(about(group.first)) and group.most >= USUAL_LIMIT and not group.is_hit:
             return "each set of parameters that learn is compiled once: the limit was raised"
@@ -246,10 +248,9 @@ class RequiresGradMismatch(TensorRule):
 
     def completed(self, finding: Finding, group: Group, trees: Table[GuardTree]) -> Finding:
         """Add which frame it is: something is compiled around all but the first."""
-        del trees
         frame = group.history.frame
         number = int(frame) if frame.isdecimal() else None
-        data = self.Data(**finding.data, frame=number, is_mixed=_is_mixed(group))
+        data = self.Data(**finding.data, frame=number, is_mixed=_is_mixed(group, trees))
         advice, _ = apart(self.advise(data), self.remedies)  # what it says is in the message
         update = {"data": data.model_dump(mode="json"), "advice": advice}
         if is_written(data):
@@ -260,7 +261,19 @@ class RequiresGradMismatch(TensorRule):
 _WRITTEN = " The line writes into it, which a tensor that requires a gradient refuses."
 
 
-def _is_mixed(group: Group) -> bool:
-    """Whether a tensor and parameters of the function had another flag in the same calls."""
+def _is_mixed(group: Group, trees: Table[GuardTree]) -> bool:
+    """Whether a tensor and parameters of the function had another flag in the same calls.
+
+    A recompile tells the first of them; the guards of both entries tell of all.
+    """
     kinds = {_is_parameter(about(step)) for _, step in group.steps}
-    return len(kinds) > 1
+    return len(kinds) > 1 or any(_differ(step, trees) for _, step in group.steps)
+
+
+def _differ(step: Step, trees: Table[GuardTree]) -> bool:
+    """Whether parameters have another flag in the entry that failed than in the new one."""
+    if step.failure is None or _is_parameter(about(step)):
+        return False
+    old = flags_of(entry_called(step.failure.entry, step.place, trees))
+    new = flags_of(entry_of(step.place, trees))
+    return any(_is_parameter(one) and old[one] != new[one] for one in old.keys() & new.keys())
