@@ -203,7 +203,12 @@ def test_a_run_compiles_nothing_of_the_grammars_anew(tmp_path: Path) -> None:
     env = dict(os.environ, TRACELENS_CACHE=str(tmp_path / "cache"))
     runs = [
         subprocess.run(
-            [sys.executable, "-c", counted], env=env, capture_output=True, text=True, check=False
+            [sys.executable, "-c", counted],
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
         )
         for _ in range(3)
     ]

@@ -32,6 +32,7 @@ from tracelens.rules.gbr._branches import (
     may_divide,
     selected,
 )
+from tracelens.rules.gbr._kept_flags import PYTHON_FLAG, flag_of, kept_flag
 from tracelens.rules.gbr._rounds import round_of, what_goes_round
 from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, own
 from tracelens.rules.gbr._values import value_of
@@ -141,6 +142,8 @@ class DataDependentBranch(SiteRule):
 
         #: A float of the program's, such as ``self.time``, that compiled code reads and changes.
         state: str = ""
+        #: A buffer whose value alone it asks for, such as ``self.initialized``.
+        flag: str = ""
 
     code = "GBR002"
     name = "data-dependent-branch"
@@ -154,6 +157,7 @@ class DataDependentBranch(SiteRule):
         leaves_open="the break is gone, and the step as slow: the break was cheap",
     )
     remedies = (
+        PYTHON_FLAG,
         Remedy(
             "take-empty",
             lambda data: leave_out(data.code),
@@ -218,7 +222,7 @@ class DataDependentBranch(SiteRule):
             "select",
             _select,
             when="an `if` in code of your own that may compute",
-            applies=computes,
+            applies=lambda data: computes(data) and not flag_of(data),
             code=selected,
             basis="tested",
             proof="tests/advice/GBR002/select.py",
@@ -231,7 +235,9 @@ class DataDependentBranch(SiteRule):
             # In training the sides' gradients must agree in strides, too, or torch raises.
             when="an `if` in code of your own that is no check, and gradients are off",
             applies=lambda data: bool(
-                data.inference and computes(data) and not (is_check(data) or _state(data))
+                data.inference
+                and computes(data)
+                and not (is_check(data) or _state(data) or flag_of(data))
             ),
             code=lambda data: f"torch.cond({condition(data)}, if_true, if_false, (x,))",
             since="2.3",
@@ -267,7 +273,7 @@ class DataDependentBranch(SiteRule):
             "If the value is known before the compiled function is called, or needed after it "
             "alone, check it there.",
             when="code of your own",
-            applies=lambda data: own(data) and not (data.leaves or _between(data)),
+            applies=lambda data: own(data) and not (data.leaves or _between(data) or flag_of(data)),
             basis="tested",
             proof="tests/advice/GBR002/check-outside.py",
         ),
@@ -292,9 +298,12 @@ class DataDependentBranch(SiteRule):
         yield from self.each(found, breaks, frames, trees)
 
     def told(self, site: BreakSite) -> BreakData:
-        """Return the data, with the float that the code of the file keeps."""
+        """Return the data, with the float that the code of the file keeps, and the flag."""
         data = super().told(site)
-        return self.Data(**data.model_dump(), state=site.state) if site.state else data
+        flag = kept_flag(site)
+        if not (site.state or flag):
+            return data
+        return self.Data(**data.model_dump(), state=site.state, flag=flag)
 
     def causes(self, finding: Finding) -> Iterable[Story]:
         """Tell the break; what a float that is kept costs has a finding of its own."""
