@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from tracelens.dynamo.breaks import BreakSite
@@ -9,9 +10,19 @@ from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.remedies import Remedy
 from tracelens.report import Severity
 from tracelens.rules.gbr._called import editable
-from tracelens.rules.gbr._site_rule import LIBRARY, SiteRule
+from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule
 
 __all__ = ["SetattrOnUnsupportedObject"]
+
+
+#: A name of the function's own: what an object keeps would be another tensor from then on.
+_OFF = re.compile(r"(?P<name>[A-Za-z_]\w{0,60})\.requires_grad = False\Z")
+
+
+def _switched_off(data: BreakData) -> str:
+    """Return the tensor that needs no gradient from the line on; empty where it is another line."""
+    found = _OFF.match(data.code) if data.name == "requires_grad" else None
+    return found["name"] if found else ""
 
 
 class SetattrOnUnsupportedObject(SiteRule):
@@ -61,10 +72,23 @@ class SetattrOnUnsupportedObject(SiteRule):
     families: ClassVar[frozenset[str]] = frozenset({"attribute"})
     remedies = (
         Remedy(
+            "detach-here",
+            "Go on with a detached tensor: it shares the data, and needs no gradient.",
+            when="`requires_grad = False`, in code of your own",
+            applies=lambda data: bool(_switched_off(data)) and editable(data),
+            code=lambda data: (
+                f"{_switched_off(data) or 'x'} = {_switched_off(data) or 'x'}.detach()"
+            ),
+            basis="tested",
+            proof="tests/advice/GBR020/detach-here.py",
+        ),
+        Remedy(
             "requires-grad-before",
             "Set it before the tensor comes into the compiled function.",
-            when="`requires_grad`, in code of your own",
-            applies=lambda data: data.name == "requires_grad" and editable(data),
+            when="`requires_grad`, in code of your own that does not switch it off",
+            applies=lambda data: (
+                data.name == "requires_grad" and not _switched_off(data) and editable(data)
+            ),
             basis="tested",
             proof="tests/advice/GBR020/requires-grad-before.py",
         ),
