@@ -43,7 +43,7 @@ FROM_OUTSIDE = {
     "one-size",
     "one-mode", "one-rank", "one-state", "own-memory", "pad", "pad-few",
     "pad-to-multiple", "pass-argument", "pass-tensor", "same-attributes", "python-numbers",
-    "same-flag", "set-outside", "same-keys", "same-object", "same-tensor", "stack", "keep-beside",
+    "set-outside", "same-keys", "same-object", "same-tensor", "stack", "keep-beside",
     "unbacked", "nothing", "default-dynamic", "set-config", "tensor-lr",
     "fallback-random",
     # settings, versions, and who else can do something

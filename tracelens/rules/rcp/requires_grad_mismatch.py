@@ -12,7 +12,7 @@ from tracelens.experiment import UNCHANGED, Experiment, Knob
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import TensorMismatch
 from tracelens.remedies import Remedy, apart
-from tracelens.report import Finding
+from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules.rcp._changes import Group, about
 from tracelens.rules.rcp._data import USUAL_LIMIT, RecompileData
@@ -40,6 +40,11 @@ def _is_state(data: RecompileData) -> bool:
     """Whether a module keeps the tensor, and its first call found it without a gradient."""
     first = data.guards[0].expected if data.guards else ""
     return _is_kept(data.source) and first.endswith("0")
+
+
+def _is_first(data: RecompileData) -> bool:
+    """Whether it is an argument of a module that is the first compiled: nothing is around it."""
+    return data.is_variable and getattr(data, "frame", None) == 0 and data.function == "forward"
 
 
 class RequiresGradMismatch(TensorRule):
@@ -138,47 +143,29 @@ class RequiresGradMismatch(TensorRule):
             proof="tests/advice/RCP012/one-optimizer-group.py",
         ),
         Remedy(
-            "same-flag",
-            "Where it is only data, and start-up time matters more than the steps, pass one that "
-            "requires a gradient as well: one compilation less. What comes out then needs "
-            "`.detach()` before `.numpy()`, and a backward pass computes one gradient more: a step "
-            "took up to a third longer where it was tried.",
-            when="an argument of a function of your own that the line does not write into, and no "
-            "parameters beside it",
-            applies=lambda data: (
-                data.is_variable
-                and not (getattr(data, "is_mixed", False) or is_written(data) or data.package)
-            ),
-            code=lambda data: (
-                None
-                if data.is_of_library
-                else f"{data.source} = {data.source}.detach().requires_grad_()"
-            ),
-            basis="tested",
-            proof="tests/advice/RCP012/same-flag.py",
-        ),
-        Remedy(
             "compile-model",
             "Compile the model and not its layers: only the first of them gets inputs without "
             "a gradient.",
             when="an argument of a module that is the first compiled: nothing around it is",
-            applies=lambda data: (
-                data.is_variable
-                and getattr(data, "frame", None) == 0
-                and data.function == "forward"
-            ),
+            applies=_is_first,
             basis="tested",
             proof="tests/advice/RCP012/compile-model.py",
         ),
         Remedy(
             "leave-flags",
             lambda data: (
-                f"No change is named: `{data.function}` of `{data.package}` is called with tensors "
-                "of both kinds, and a gradient for those that need none is paid in every step."
+                "No change is named: "
+                + (
+                    f"`{data.function}` of `{data.package}` is called with tensors of both kinds, "
+                    "and a"
+                    if data.package
+                    else "each flag needs an entry, and where one flag was given to all of them, a"
+                )
+                + " gradient for those that need none is paid in every step."
             ),
-            when="an argument of a package's function, and no parameters beside it",
+            when="an argument, no parameters beside it, and not of the first module compiled",
             applies=lambda data: (
-                data.is_variable and bool(data.package) and not getattr(data, "is_mixed", False)
+                data.is_variable and not (getattr(data, "is_mixed", False) or _is_first(data))
             ),
             basis="untestable",
             proof="it says what is known, and asks for no change",
@@ -255,9 +242,13 @@ class RequiresGradMismatch(TensorRule):
         update = {"data": data.model_dump(mode="json"), "advice": advice}
         if is_written(data):
             update["message"] = finding.message + _WRITTEN
+        rest = data.is_hit or data.recompiles > 1 or data.package or data.lost or data.callers
+        if data.is_variable and not (advice or rest or finding.harmless):
+            update |= {"harmless": _EITHER, "severity": Severity.NONE}
         return finding.model_copy(update=update)
 
 
+_EITHER = "each of the two flags needs an entry, and both are kept"
 _WRITTEN = " The line writes into it, which a tensor that requires a gradient refuses."
 
 
