@@ -48,6 +48,10 @@ MIN_SHAPES = 2
 MIN_SHARE, ACT_SHARE = 0.01, 0.04
 #: Dimensions of a signal, which has no channels-last layout.
 _SIGNAL = 3
+_SIGNALS = (
+    "signals have no channels-last layout, and models that were written for images of height 1 "
+)
+_SIGNALS += "instead were no faster"
 #: Primitives that stand between the conversions.
 _SURROUNDED = frozenset(
     {"convolution", "deconvolution", "pooling", "batch_normalization", "lrn", "resampling"}
@@ -80,8 +84,8 @@ class ActivationLayoutPingPong(Rule):
     a log of more than 60 executions. Below 4 % it is information. In an excerpt of a few
     lines, two layers between their conversions are enough, or one tensor that is converted and
     straight back, where these take a fifth of the time. Signals, whose
-    layers would have to be written anew, are information; a note where an installed package holds
-    all of these layers.
+    layers would have to be written anew, are a note below a fifth of the time, and where an
+    installed package holds all of these layers; else they are information.
 
     ## What to do
     Keep the model in channels-last, for which oneDNN has kernels that need no conversion:
@@ -130,8 +134,8 @@ class ActivationLayoutPingPong(Rule):
             id="two-dimensional",
             text="Give the signal a height of 1 and use Conv2d in channels-last: there is no such "
             "layout for three dimensions.",
-            when="activations of 3 dimensions",
-            applies=lambda data: set(data.ranks) == {3},
+            when="activations of 3 dimensions, whose conversions take a fifth of the time",
+            applies=lambda data: set(data.ranks) == {3} and (data.share or 0) >= SHARE_OF_EXCERPT,
             proof="https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
             edits=True,
         ),
@@ -172,8 +176,11 @@ class ActivationLayoutPingPong(Rule):
         if around.shows and enough:
             ms = steady(around.reorders.values())
             light = too_little(ms, spent.share(ms), MIN_SHARE, execs, is_run=spent.is_run)
-            fixed = around.is_of_signals and signals_of_a_package(graphs)
-            reason = light or (SIGNALS_OF_A_PACKAGE if fixed else "")
+            reason = light
+            if around.is_of_signals and not light:
+                fixed = signals_of_a_package(graphs)
+                few = spent.share(ms) < SHARE_OF_EXCERPT
+                reason = SIGNALS_OF_A_PACKAGE if fixed else _SIGNALS if few else ""
             yield self._finding(around, spent, run, once=once, light=reason)
 
     def _finding(
