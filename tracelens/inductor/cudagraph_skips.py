@@ -6,6 +6,7 @@ line of the program. The causes are known by their first words, as all versions 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     Sighting = tuple[Place, Seen[CudagraphSkip]]
 
 __all__ = [
+    "COPY",
     "CPU",
     "DEVICES",
     "MUTATION",
@@ -46,7 +48,8 @@ __all__ = [
 NO_GPU = "all graphs of this log run on the CPU: there is nothing to record"
 
 #: First words of the causes, by what has to be changed.
-CPU = ("cpu device", "cpu ops", "non gpu ops", "DeviceCopy ops")
+COPY = ("DeviceCopy ops",)
+CPU = ("cpu device", "cpu ops", "non gpu ops", *COPY)
 MUTATION = ("mutated inputs", "input mutation", "mutation on input", "input storage mutation")
 DEVICES = ("multiple devices",)
 OPERATION = (
@@ -161,14 +164,27 @@ def cuts(
 
 
 def _nodes(nodes: Table[PartitionCut], stacks: Table[PartitionStack]) -> Iterator[Cut]:
-    codes = {(place.input, place.line): seen.record for place, seen in stacks.events()}
+    """Yield the nodes with the code that stands behind each.
+
+    It may come as several records: they end where the clock of the log goes on to the next
+    millisecond.
+    """
+    begins: dict[str, list[int]] = {}
+    for place, seen in nodes.events():
+        begins.setdefault(place.input, []).append(place.line_of(seen.record.at))
+    for lines in begins.values():
+        lines.sort()
+    codes: dict[tuple[str, int], list[StackFrame]] = {}
+    for place, stack in stacks.events():
+        lines = begins.get(place.input, [])
+        at = bisect_left(lines, place.line) - 1
+        if at >= 0:
+            codes.setdefault((place.input, lines[at]), []).extend(stack.record.stack_frames)
     for place, seen in nodes.events():
         record = seen.record
         if record.detail.startswith(NO_KERNEL):
             continue
-        line = place.line_of(record.at)
-        stack = codes.get((place.input, line + 1))
-        frame = user_code.best(stack.stack_frames) if stack else None
+        frame = user_code.best(codes.get((place.input, place.line_of(record.at)), ()))
         quote = seen.quote(at=record.at, place=place)
         yield Cut(record.cause, record.detail, frame, quote)
 

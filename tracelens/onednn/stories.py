@@ -7,6 +7,7 @@ from tracelens.report.stories import Story
 __all__ = [
     "BUSY_TUNING",
     "CHANNELS_LAST",
+    "COPIES",
     "FLOAT16",
     "NO_VECTORS",
     "SKIPPED_GRAPHS",
@@ -24,6 +25,8 @@ FLOAT16: Story = ("float16 on the CPU",)
 NO_VECTORS: Story = ("no vector instructions",)
 #: Graphs that are left out of CUDA graphs.
 SKIPPED_GRAPHS: Story = ("graphs without CUDA graphs",)
+#: Tensors that a graph copies between devices, which cuts it where CUDA graphs are recorded.
+COPIES: Story = ("copies between devices",)
 #: A machine that was busy while kernels were tuned.
 BUSY_TUNING: Story = ("busy while tuning",)
 

@@ -10,7 +10,7 @@ from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.cudagraph_skips import CPU, NO_GPU, Cut, Skip, cuts, is_cpu_only, skips
 from tracelens.logs.output_code import OutputModule
-from tracelens.onednn.stories import SKIPPED_GRAPHS
+from tracelens.onednn.stories import COPIES, SKIPPED_GRAPHS
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
 from tracelens.report.stories import Story
@@ -117,6 +117,10 @@ class SkipCpuTensor(Rule):
     def causes(self, finding: Finding) -> Iterable[Story]:
         """Return the story that it is the cause of."""
         return [SKIPPED_GRAPHS] if not finding.data.get("is_cut") else ()
+
+    def follows(self, finding: Finding) -> Iterable[Story]:
+        """Belong to the copies that the graph is cut around."""
+        return [COPIES] if finding.data.get("is_cut") else ()
 
     def check(
         self,

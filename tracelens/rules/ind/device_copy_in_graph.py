@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
@@ -10,17 +10,22 @@ import msgspec
 from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
+from tracelens.inductor.cudagraph_skips import COPY, cuts
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.graphs import heaviest
 from tracelens.inductor.origins import Lines
 from tracelens.logs._statements import Alias, Allocation, ExternCall
 from tracelens.logs.output_code import OutputModule, Step
+from tracelens.onednn.stories import COPIES
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.words import plural, size
 
 if TYPE_CHECKING:
+    from tracelens.logs._stack import StackFrame
+    from tracelens.logs.cudagraphs import CudagraphPartition, PartitionCut, PartitionStack
     from tracelens.logs.graph_code import FxGraph
     from tracelens.logs.warnings import TorchWarning
 
@@ -119,12 +124,19 @@ class DeviceCopyInGraph(Rule):
         ),
     )
 
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """Return the story of the parts that the graph is recorded in because of the copies."""
+        return [COPIES] if finding.data.get("copies") else ()
+
     def check(
         self,
         *,
         modules: Table[OutputModule],
         warnings: Table[TorchWarning],
         graphs: Table[FxGraph],
+        nodes: Table[PartitionCut],
+        stacks: Table[PartitionStack],
+        older: Table[CudagraphPartition],
     ) -> Iterator[Finding]:
         """Yield one finding for the graph that copies most."""
         warned = [row for row in warnings if row.record.topic == "device-copy"]
@@ -133,6 +145,7 @@ class DeviceCopyInGraph(Rule):
             yield self._finding(
                 heaviest(found, lambda copy: id(copy.seen), lambda copy: copy.bytes or 0),
                 graphs.derived(Lines),
+                [cut.frame for cut in cuts(COPY, nodes, stacks, older) if cut.frame],
             )
         elif warned:
             yield self.finding(
@@ -147,16 +160,20 @@ class DeviceCopyInGraph(Rule):
                 data=self.Data(),
             )
 
-    def _finding(self, found: list[_Copy], lines: Lines) -> Finding:
+    def _finding(self, found: list[_Copy], lines: Lines, cut_at: list[StackFrame]) -> Finding:
         found.sort(key=lambda copy: -(copy.bytes or 0))
         first = found[0]
         frames = lines.of(
             first.seen, first.step.comment, ("to", "cuda", "cpu", "copy_", "_to_copy")
         )
+        frames = frames or tuple(cut_at[:1])
         total = sum(copy.bytes or 0 for copy in found)
         small = all(copy.bytes is not None for copy in found) and total < SMALL
         amount = f"{size(total)} go" if total else "They go"
         waits = " The CPU waits for each copy." if first.target == "cpu" else ""
+        at = list(dict.fromkeys(f"{user_code.short(one.file)}:{one.line}" for one in cut_at))
+        if len(at) > 1:
+            waits += f" They are made at {', '.join(at[:MAX_QUOTED])}."
         data = self.Data(source=first.source, target=first.target, copies=len(found), bytes=total)
         return self.finding(
             first.source,

@@ -142,13 +142,13 @@ ON_DEVICE = (
     ),
     OnDevice(
         "interpolation-gradient",
-        "the gradient of interpolation, which adds with atomics",
+        "the gradient of interpolation, which adds with atomics,",
         _named(r"upsample_?\w{0,40}backward"),
     ),
     OnDevice("antialias", "resizing images", _named(r"upsample_?\w{0,40}_aa_")),
     OnDevice(
         "grid-gradient",
-        "the gradient of `grid_sample`, which adds with atomics",
+        "the gradient of `grid_sample`, which adds with atomics,",
         _named(r"grid_?sampler?_?\dd_?backward"),
     ),
     OnDevice(
