@@ -196,12 +196,10 @@ def test_the_cause_decides(
 
 
 @pytest.mark.parametrize(
-    ("rows", "severity"), [(8191, Severity.NONE), (8192, Severity.INFO), (1 << 20, Severity.INFO)]
+    ("rows", "why"), [(8191, "take a GPU a microsecond"), (8192, "as a template is")]
 )
-def test_on_a_gpu_an_epilogue_is_a_note_from_a_mebibyte_on(
-    tmp_path: Path, rows: int, severity: Severity
-) -> None:
-    """Written and read back, 64 bytes a row; whether a template is as fast is not known."""
+def test_on_a_gpu_an_epilogue_is_a_note(tmp_path: Path, rows: int, why: str) -> None:
+    """Written and read back, 64 bytes a row; a template was no faster where it was tried."""
     path = log(
         tmp_path,
         f"buf0 = empty_strided_cuda(({rows}, 16), (16, 1), torch.float32)",
@@ -210,9 +208,10 @@ def test_on_a_gpu_an_epilogue_is_a_note_from_a_mebibyte_on(
         f"triton_poi_fused_relu_5.run(buf0, {16 * rows}, stream=stream0)",
     )
     (finding,) = ask(path, "IND002")
-    assert finding.severity is severity
+    assert finding.severity is Severity.NONE
+    assert why in (finding.harmless or "")
     assert "Triton template" in finding.message
-    assert [one.id for one in finding.advice] == (["triton"] if severity is Severity.INFO else [])
+    assert not finding.advice
 
 
 def test_the_source_says_what_a_template_holds(tmp_path: Path) -> None:

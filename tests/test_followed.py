@@ -11,11 +11,20 @@ from tracelens.report import Advice, followed
 ROOT = Path(__file__).parents[1]
 
 
-def test_the_sums_are_those_of_the_campaign() -> None:
-    written = followed.written(ROOT / "docs" / "campaigns" / "libraries.json")
+def test_the_sums_are_those_of_the_campaigns() -> None:
+    folder = ROOT / "docs" / "campaigns"
+    written = followed.written(folder / "libraries.json", folder / "gpu.json")
     assert (ROOT / "tracelens" / "report" / "followed.txt").read_text() == written, (
         "bash .ci/regenerate"
     )
+
+
+def test_programs_on_a_gpu_count_as_libraries_do(tmp_path: Path) -> None:
+    advice = [{"code": "TRC002", "id": "graph", "outcome": "worked"}]
+    (tmp_path / "cpu.json").write_text(json.dumps({"libraries": [{"advice": advice}]}))
+    (tmp_path / "gpu.json").write_text(json.dumps({"programs": [{"advice": advice}]}))
+    both = followed.written(tmp_path / "cpu.json", tmp_path / "gpu.json")
+    assert both == "TRC graph 2 2\n"
 
 
 def test_what_does_not_apply_is_no_try(tmp_path: Path) -> None:
@@ -41,6 +50,13 @@ def test_few_tries_say_what_the_family_says(
     sums = {("GBR", "own"): own, ("GBR", "rest"): rest}
     assert followed.expected("GBR", "own", sums) == pytest.approx(part)
     assert followed.expected("TUN", "own", sums) is None
+
+
+def test_one_success_makes_the_rest_of_a_family_no_worse() -> None:
+    few = {("ENV", "one"): (1, 1), ("RCP", "rest"): (6, 10)}
+    assert followed.expected("ENV", "other", few) is None
+    more = few | {("ENV", "one"): (4, 4)}
+    assert followed.expected("ENV", "other", more) == pytest.approx((4 + 4 * 10 / 14) / 8)
 
 
 def test_what_little_of_a_family_was_followed_leans_on_all_advice() -> None:

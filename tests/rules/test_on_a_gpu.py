@@ -106,12 +106,30 @@ def test_a_buffer_keeps_its_device_under_another_name() -> None:
 
 
 def test_an_epilogue_on_a_gpu_is_a_note(tmp_path: Path) -> None:
-    path = fixture("IND002", "fires-h200.log")
-    assert {finding.severity for finding in shown(path, "IND002")} == {Severity.INFO}
+    path = fixture("IND002", "quiet-h200.log")
+    (alone,) = found(path, "IND002")
+    assert (alone.severity, alone.advice) == (Severity.NONE, ())
+    assert "mostly as fast on a GPU" in (alone.harmless or "")
     table = fixture("TUN010", "fires-h200.log").read_text()
     tuned = tmp_path / "tuned.log"
     tuned.write_text(table + path.read_text())
     assert {finding.severity for finding in found(tuned, "IND002")} == {Severity.NONE}
+
+
+def test_lines_of_one_recording_are_one(tmp_path: Path) -> None:
+    """Torch prints a line for each graph that does not fit: at the fifth recording, five."""
+    path = fixture("CGR005", "fires-h200-parameter.log")
+    text = path.read_text()
+    lines = text.count("Re-recording function=")
+    (told,) = found(path, "CGR005")
+    assert told.data["recordings"] == 6 < lines
+    log = tmp_path / "run.log"
+    shortened = text.splitlines(keepends=True)
+    ends = [at for at, line in enumerate(shortened) if "] Recording function=" in line]
+    log.write_text("".join(shortened[: ends[4] + 1]))  # four more than the first
+    assert [one.data["recordings"] for one in found(log, "CGR005")] == [4]
+    log.write_text("".join(shortened[: ends[3] + 1]))
+    assert not found(log, "CGR005")
 
 
 def test_hints_about_symbolic_sizes_are_folded(tmp_path: Path) -> None:

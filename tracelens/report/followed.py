@@ -1,7 +1,8 @@
 """How often advice helped where it was followed literally, on programs that nobody tuned it to.
 
-What was tried is kept in ``docs/campaigns/libraries.json``; ``followed.txt`` has the sums, a line
-for each piece of advice of a family of rules: what is called alike says the same there.
+What was tried is kept in ``docs/campaigns/libraries.json``, and on GPUs in ``gpu.json`` beside it;
+``followed.txt`` has the sums, a line for each piece of advice of a family of rules: what is called
+alike says the same there.
 
 From them follows what may be expected of the next program. A few tries say little, so the advice
 starts from what all of its family did, as if that were one try more, and the family from what all
@@ -38,23 +39,29 @@ def recorded(code: str, advice: Iterable[Advice]) -> tuple[Advice, ...]:
 
 
 def expected(family: str, name: str, sums: Sums) -> float | None:
-    """Return the part of programs in which advice will help; None where nothing of it is known."""
+    """Return the part of programs in which advice will help; None where nothing of it is known.
+
+    That another piece of its family helped once makes it no worse than one of which nothing is.
+    """
     own = [row for (rules, _), row in sums.items() if rules == family]
-    if not own:
+    few = sum(tried for _, tried in own) < OF_ALL
+    if (family, name) not in sums and few and all(worked == tried for worked, tried in own):
         return None
     prior = _mean(own, _mean(list(sums.values()), 0, 0), OF_ALL)
     return _mean([sums.get((family, name), (0, 0))], prior, OF_FAMILY)
 
 
-def written(campaign: Path) -> str:
-    """Return what the file is to hold."""
+def written(*campaigns: Path) -> str:
+    """Return what the file is to hold, by what was tried on the CPU and on GPUs."""
     import json  # noqa: PLC0415 -- the file is made with it, nothing else
 
     sums: Counter[tuple[str, str, bool]] = Counter()
-    for library in json.loads(campaign.read_text(encoding="utf-8"))["libraries"]:
-        for one in library.get("advice", ()):
-            if one["outcome"] == WORKED or one["outcome"] in FAILED:
-                sums[one["code"][:3], one["id"], one["outcome"] == WORKED] += 1
+    for campaign in campaigns:
+        held = json.loads(campaign.read_text(encoding="utf-8"))
+        for program in (*held.get("libraries", ()), *held.get("programs", ())):
+            for one in program.get("advice", ()):
+                if one["outcome"] == WORKED or one["outcome"] in FAILED:
+                    sums[one["code"][:3], one["id"], one["outcome"] == WORKED] += 1
     names = sorted({(family, name) for family, name, _ in sums if name and " " not in name})
     rows = ((f, n, sums[f, n, True], sums[f, n, True] + sums[f, n, False]) for f, n in names)
     return "".join(f"{family} {name} {worked} {tried}\n" for family, name, worked, tried in rows)

@@ -12,7 +12,7 @@ from tracelens.report.stories import Story
 from tracelens.traces.cold import EARLIER, STEADY
 from tracelens.traces.measured import DeviceBusy, Step, Window
 from tracelens.traces.rows import HeldBy, Timeline
-from tracelens.traces.runs import Run, runs
+from tracelens.traces.runs import IDLE, Run, runs
 from tracelens.words import is_whole, length
 
 __all__ = [
@@ -98,6 +98,10 @@ class View:
         share = min(1.0, self.window_ms / window.ms) if window.ms > 0 else 0.0
         late = self.total("idle_not_launched_ms" if self.known else "idle_ms")
         return min(late, share * window.added_ms)
+
+    def is_much(self, ms: float) -> bool:
+        """Whether the device waits for so long that it counts, without what the profiler adds."""
+        return ms >= IDLE * (self.window_ms - self.bound_ms) > 0
 
     @property
     def kernels(self) -> float:

@@ -15,8 +15,9 @@ from tracelens.words import and_more
 
 __all__ = ["ReRecordUnstableAddress"]
 
-#: Recordings of one function again from which on it is no accident.
-MANY = 8
+#: Recordings of one function again from which on it is no accident. Where the log does not show
+#: them, each line may be one of several graphs that did not fit.
+MANY, MANY_LINES = 4, 8
 MAX_QUOTED = 3
 MAX_NAMED = 3
 #: What torch says when a tensor moved, in all versions.
@@ -113,12 +114,9 @@ class ReRecordUnstableAddress(Rule):
             yield self._limit(place, seen)
         if len(limits):
             return
-        again: dict[str, list[tuple[Place, Seen[FunctionRun]]]] = {}
-        for place, run in runs.events():
-            if run.record.run == "Re-recording":
-                again.setdefault(run.record.target, []).append((place, run))
+        again, recorded = _again(runs)
         for target, events in again.items():
-            if len(events) >= MANY:
+            if len(events) >= (MANY if target in recorded else MANY_LINES):
                 yield self._often(target, events)
 
     def _limit(self, place: Place, seen: Seen[RerecordLimit]) -> Finding:
@@ -173,6 +171,25 @@ class ReRecordUnstableAddress(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _again(
+    runs: Table[FunctionRun],
+) -> tuple[dict[str, list[tuple[Place, Seen[FunctionRun]]]], set[str]]:
+    """Return by function where it was recorded again, and of which the recordings are shown.
+
+    Torch prints a line for each graph that did not fit: those before the next recording are one.
+    """
+    again: dict[str, list[tuple[Place, Seen[FunctionRun]]]] = {}
+    last: dict[str, str] = {}
+    recorded = {run.record.target for _, run in runs.events() if run.record.run == "Recording"}
+    for place, run in runs.events():
+        target, what = run.record.target, run.record.run
+        is_first = last.get(target) != what or target not in recorded
+        if what == "Re-recording" and is_first:
+            again.setdefault(target, []).append((place, run))
+        last[target] = what
+    return again, recorded
 
 
 def _named(changes: Sequence[PointerChange]) -> str:

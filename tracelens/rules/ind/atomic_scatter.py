@@ -14,15 +14,17 @@ from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.fallbacks import SCATTERS, fallbacks
 from tracelens.inductor.graphs import heaviest, is_little
+from tracelens.inductor.kernel_costs import cost_of
 from tracelens.inductor.origins import Lines
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.remedies import Remedy
-from tracelens.report import Finding, FindingData, Severity
+from tracelens.report import Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.words import plural
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
+    from tracelens.traces.rows import KernelTime
 
 __all__ = ["AtomicScatter"]
 
@@ -34,6 +36,10 @@ _MEAN = "'mean'"
 #: A call, in C++ or Triton: Triton kernels say ``'atomic_add_found': False`` of themselves, too.
 _ADDS = re.compile(r"\batomic_add(?:_vec)?[<(]")
 _LITTLE = "what they move is a small part of what the graph moves"
+#: Of the time in which the GPU computes, from which on it is worth a change.
+WORTH = 0.05
+_QUICK = "the trace of the run shows that they take little of the time in which the GPU computes"
+_EMBEDDING = "it is the gradient of an embedding, into which tokens that repeat are added"
 
 
 class _Scatter(msgspec.Struct, frozen=True):
@@ -74,6 +80,8 @@ class AtomicScatter(Rule):
     ## When it is harmless
     Below 16,384 elements per call of the graph: nothing is said. Above it is a note, since the
     index decides: sorted or without repetitions, atomics cost little. Symbolic sizes count as 1.
+    The gradient of an embedding on a GPU is folded, and so are kernels that take less than 5 % of
+    the time in which the GPU computes, by a trace of the same run.
     Less than 1 MiB and 2 % of what the graph moves is folded: the largest of a row of scalars per
     edge took 0.2 ms of a call of 50 ms, whose time went to the vectors of the edges.
 
@@ -143,7 +151,9 @@ class AtomicScatter(Rule):
         ),
     )
 
-    def check(self, modules: Table[OutputModule], *, graphs: Table[FxGraph]) -> Iterator[Finding]:
+    def check(
+        self, modules: Table[OutputModule], *, graphs: Table[FxGraph], times: Table[KernelTime]
+    ) -> Iterator[Finding]:
         """Yield one finding for kernels with atomics, and one for calls of ATen."""
         lines = graphs.derived(Lines)
         found = [scatter for row in modules for scatter in _atomics(row)]
@@ -153,14 +163,22 @@ class AtomicScatter(Rule):
             if group:
                 heavy = heaviest(group, lambda one: id(one.seen), lambda one: one.elements)
                 if sum(scatter.elements for scatter in heavy) >= MANY:
-                    yield self._finding(heavy, lines, is_atomic=is_atomic)
+                    cost = cost_of({one.name for one in group if is_atomic}, times)
+                    yield self._finding(heavy, lines, cost, is_atomic=is_atomic)
 
-    def _finding(self, found: list[_Scatter], lines: Lines, *, is_atomic: bool) -> Finding:
+    def _finding(
+        self, found: list[_Scatter], lines: Lines, cost: Cost | None, *, is_atomic: bool
+    ) -> Finding:
         found.sort(key=lambda scatter: -scatter.elements)
         first = found[0]
         frames = lines.of(first.seen, first.step.comment, first.ops)
         moved = [scatter.bytes for scatter in found]
-        little = all(moved) and is_little(sum(moved), first.seen.record)
+        little = _LITTLE if all(moved) and is_little(sum(moved), first.seen.record) else None
+        if cost is not None and (cost.share or 0) < WORTH:
+            little = _QUICK
+        on_gpu = first.seen.record.device not in {"cpu", ""}
+        if on_gpu and all(scatter.ops == ("embedding",) for scatter in found):
+            little = little or _EMBEDDING
         total = sum(scatter.elements for scatter in found)
         how = "with atomic operations" if is_atomic else "by ATen, fused with nothing"
         data = self.Data(
@@ -183,7 +201,8 @@ class AtomicScatter(Rule):
                 quote(one.seen, one.step, f"{one.elements:,} elements")
                 for one in found[:MAX_QUOTED]
             ],
-            harmless=_LITTLE if little else None,
+            harmless=little,
+            cost=cost,
             advice=() if little else self.advise(data),
             data=data,
         )

@@ -24,10 +24,11 @@ from tracelens.inductor.attention_chain import plain_attention
 from tracelens.inductor.attention_options import in_library, option
 from tracelens.inductor.epilogues import quote
 from tracelens.inductor.graphs import call_ms, heaviest, library_ms
+from tracelens.inductor.kernel_costs import cost_of
 from tracelens.inductor.origins import Lines
 from tracelens.logs.output_code import OutputModule
 from tracelens.remedies import Remedy
-from tracelens.report import Confidence, EvidenceLine, Finding, FindingData, Severity
+from tracelens.report import Confidence, Cost, EvidenceLine, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.words import plural, size
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
     from tracelens.logs.onednn_verbose import PrimitiveExec
     from tracelens.logs.warnings import TorchWarning
+    from tracelens.traces.rows import KernelTime
 
 __all__ = ["AttentionNotFused"]
 
@@ -314,6 +316,7 @@ class AttentionNotFused(Rule):
         warnings: Table[TorchWarning],
         execs: Table[PrimitiveExec],
         regions: Table[CompiledRegion],
+        times: Table[KernelTime],
     ) -> Iterator[Finding]:
         """Yield one finding per cause."""
         fused = any(True for row in modules for _ in fused_calls(row.record))
@@ -328,7 +331,8 @@ class AttentionNotFused(Rule):
             found = heaviest(group, lambda one: id(one.seen), lambda one: one.scores.bytes or 0)
             ms = max(call_ms(regions), library_ms(execs, found[0].seen))
             harmless = reason(cause, found, ms, fused=fused)
-            judged = harmless, severity(cause, found, ms)
+            cost = cost_of({one.kernel.kernel for one in group}, times)
+            judged = harmless, severity(cause, found, ms), cost
             yield self._finding(cause, found, lines, skipped, judged)
 
     def _finding(
@@ -337,10 +341,10 @@ class AttentionNotFused(Rule):
         found: list[Unfused],
         lines: Lines,
         skipped: list[EvidenceLine],
-        judged: tuple[str | None, Severity],
+        judged: tuple[str | None, Severity, Cost | None],
     ) -> Finding:
         first = found[0]
-        harmless, grave = judged
+        harmless, grave, cost = judged
         frame = user_code.best(lines.of(first.seen, first.first.comment))
         calls = plural(len(found), "attention call")
         keys = keys_of(first)
@@ -378,6 +382,7 @@ class AttentionNotFused(Rule):
                 quote(first.seen, first.last, "reads the weights"),
                 *skipped[:1],
             ],
+            cost=cost,
             advice=() if harmless else self.advise(data),
             data=data,
         )

@@ -70,8 +70,10 @@ REMEDIES = (
         id="compile",
         text="Compile the function that holds them: Inductor's kernels take what is around "
         "them along, so that less is moved.",
-        when="elementwise operators are among them",
-        applies=lambda data: data.streaming,
+        when="elementwise operators are among them, and not all of the kernels are Inductor's",
+        applies=lambda data: (
+            data.streaming and not all(name.startswith("triton_") for name in data.kernels)
+        ),
         code="fn = torch.compile(fn)",
         since="2.0",
         proof="https://docs.pytorch.org/docs/stable/torch.compiler.html",

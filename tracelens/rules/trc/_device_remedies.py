@@ -133,8 +133,10 @@ REMEDIES_ON_DEVICE = (
     ),
     _of(
         "interpolation-gradient",
-        "Interpolate fewer channels: a 1 x 1 convolution that follows can as well come first.",
-        'y = torch.nn.functional.interpolate(conv1x1(x), scale_factor=2, mode="bilinear")',
+        "A map of 1 x 1, as of a pooled branch, is the same everywhere when it is enlarged: expand "
+        "it (a step of DeepLabV3 took 49 ms instead of 64). Of others interpolate fewer channels: "
+        "where a 1 x 1 convolution follows that leaves fewer, it can as well come first.",
+        "y = pooled.expand(-1, -1, *x.shape[-2:])  # of 1 x 1",
         _DOCS + "generated/torch.nn.functional.interpolate.html",
     ),
     _of(

@@ -6,6 +6,7 @@ from tracelens.evidence import Seen, Table
 from tracelens.logs.chrome_trace import BackwardNode, Operator, OptimizerCall, PythonFunction
 from tracelens.remedies import Remedy
 from tracelens.report import FindingData
+from tracelens.rules.trc._rounds import LOOPS
 from tracelens.rules.trc._small import backward_passes
 from tracelens.traces.host_work import Work, work_of
 from tracelens.traces.runs import Run
@@ -74,6 +75,10 @@ class Launches(FindingData):
     cells: int = 0
     #: Operators that change one tensor in place, where most of what is launched are such.
     in_place: int = 0
+    #: On a GPU: rounds of a loop in each step, where they launch most.
+    rounds: int = 0
+    #: On a GPU: numbers that Python reads in each step, where they are many.
+    numbers: int = 0
 
 
 REMEDIES = (
@@ -176,6 +181,7 @@ REMEDIES = (
         since="2.0",
         proof="https://docs.pytorch.org/docs/stable/generated/torch.vmap.html",
     ),
+    *LOOPS,
     Remedy(
         id="compile",
         text=lambda data: "Fuse the operators." if data.on_cpu else "Fuse the kernels.",
@@ -184,7 +190,7 @@ REMEDIES = (
         applies=lambda data: (
             not (data.compiled or data.reads or data.sizing or data.stacked or data.in_place)
             and not (data.passes or data.recurrent or data.replicas or data.samples)
-            and not (data.loading or data.cells)  # compiled, a loop is unrolled
+            and not (data.loading or data.cells or data.rounds)  # compiled, a loop is unrolled
         ),
         since="2.0",
         proof="https://docs.pytorch.org/docs/stable/torch.compiler.html",
@@ -259,11 +265,12 @@ REMEDIES = (
         text="Launch them as one CUDA graph, if sizes stay the same from step to step: each "
         "new one is recorded anew.",
         code='torch.compile(model, mode="reduce-overhead")',
-        when="they run on a GPU",
+        when="they run on a GPU; not a loop, nor what Python decides by many numbers",
         applies=lambda data: (
             data.graphs
             and not (data.on_cpu or data.in_place or data.sizing or data.passes or data.replicas)
-            and not (data.samples or data.cells)
+            and not (data.samples or data.cells or data.rounds)
+            and (data.compiled or not data.numbers)
         ),
         since="2.0",
         proof="https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",
@@ -322,6 +329,10 @@ def beside(data: Launches) -> str:
         told += f" {data.sizing:,} times it is asked how large a result is (`x[mask]`)."
     if data.cells:
         told += f" {data.cells:,} cells of recurrent modules are called."
+    elif data.rounds:
+        told += f" Most of them are a loop: several operators run {data.rounds:,} times each."
+    if data.numbers:
+        told += f" {data.numbers:,} numbers are read from the GPU, by which Python goes on."
     return told
 
 

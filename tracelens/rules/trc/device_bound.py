@@ -17,7 +17,7 @@ from tracelens.traces.critical import CriticalPath
 from tracelens.traces.host_kinds import NO_WORK, shares_of
 from tracelens.traces.measured import KernelWork, SelfTime, Step, TraceHeader, Window
 from tracelens.traces.rows import KernelTime, Timeline
-from tracelens.traces.runs import COMPILING, IDLE, Run, runs
+from tracelens.traces.runs import COMPILING, Run, runs
 from tracelens.traces.span_rows import Recomputed
 from tracelens.traces.views import COMPUTING, View, computing, views
 from tracelens.words import length, percent, plural
@@ -161,7 +161,7 @@ class DeviceBound(Rule):
             idle = view.total("idle_ms")
             few = view.run.window.record.kernels < MIN_KERNELS
             least = max(MIN_BUSY_MS, view.total("busy_ms") / 2)
-            if (few and view.total("compute_ms") < least) or idle >= IDLE * view.window_ms:
+            if (few and view.total("compute_ms") < least) or view.is_much(idle):
                 continue
             known = paths.within(view.source) if view.run.window.record.waits else ()
             mine = [row.record for row in known]

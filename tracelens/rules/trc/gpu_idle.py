@@ -13,13 +13,12 @@ from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.rules.trc._blocked import blocking, kept
-from tracelens.rules.trc._graphs import may_record
+from tracelens.rules.trc._graphs import may_record, mode_of
 from tracelens.rules.trc._launches import sized
 from tracelens.rules.trc._parallel import replicates
 from tracelens.traces.measured import DeviceBusy, Step, TraceHeader, Window
 from tracelens.traces.ranks import RankTime
-from tracelens.traces.rows import HeldBy, SyncTime, Timeline
-from tracelens.traces.runs import IDLE
+from tracelens.traces.rows import HeldBy, KernelTime, SyncTime, Timeline
 from tracelens.traces.stragglers import late
 from tracelens.traces.views import CAUSES, View, stories, views, where_of
 from tracelens.words import length, percent, share_of
@@ -73,6 +72,8 @@ class Idle(FindingData):
     computing: tuple[str, ...] = ()
     #: Whether CUDA graphs may be advised.
     graphs: bool = True
+    #: The mode with CUDA graphs that leaves nothing out which the program has.
+    mode: str = "reduce-overhead"
     #: Results per step that are as large as the data says, where they are many.
     sizing: int = 0
     #: The call that keeps the host while the device has nothing to do, for most of that time.
@@ -142,7 +143,7 @@ class GpuIdle(Rule):
             id="graph",
             text="Launch the step as one CUDA graph, if sizes stay the same from step to step: "
             "each new one is recorded anew.",
-            code='torch.compile(model, mode="reduce-overhead")',
+            code=lambda data: f'torch.compile(model, mode="{data.mode}")',
             when="the host is late, and nothing else explains most of the idle time",
             applies=lambda data: (
                 data.graphs
@@ -208,6 +209,7 @@ class GpuIdle(Rule):
         notes: Table[Annotation],
         frames: Table[PythonFunction],
         recompiles: Table[Recompile],
+        times: Table[KernelTime],
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose device is idle."""
         straggler = late(list(ranks))
@@ -220,7 +222,7 @@ class GpuIdle(Rule):
                 or (kernels >= FEW_KERNELS and view.window_ms >= FEW_MS * view.n)
                 or (kernels >= SOME_KERNELS and view.window_ms >= SOME_MS)
             )
-            if enough and view.window_ms > 0 and view.idle_ms >= IDLE * view.window_ms:
+            if enough and view.is_much(view.idle_ms):
                 own = last is not None and last.first.input == view.source
                 alone = own and waited >= MOST * view.idle_ms
                 doing = _computing(view, operators, calls)
@@ -231,7 +233,8 @@ class GpuIdle(Rule):
                 behind = view.late_ms >= MOST * view.idle_ms
                 asks = (sizing if behind else 0), _asking(places, view.source)
                 wait = blocking(view, places)
-                yield self._finding(view, doing, asks, wait, awaited=alone, graphs=graphs)
+                how = mode_of(times, view.source) if graphs else None
+                yield self._finding(view, doing, asks, wait, awaited=alone, mode=how)
 
     def follows(self, finding: Finding) -> Iterable[Story]:
         """It follows from whatever explains most of the idle time."""
@@ -248,7 +251,7 @@ class GpuIdle(Rule):
         wait: SyncTime | None,
         *,
         awaited: bool,
-        graphs: bool,
+        mode: str | None,
     ) -> Finding:
         whole, idle = view.window_ms, view.idle_ms
         told = "; ".join(
@@ -273,7 +276,8 @@ class GpuIdle(Rule):
             bound_ms=view.bound_ms,
             awaited=awaited,
             computing=tuple(str(row.record) for row in computing),
-            graphs=graphs,
+            graphs=mode is not None,
+            mode=mode or "",
             sizing=asks[0],
             blocked=wait.call if wait is not None else "",
         )

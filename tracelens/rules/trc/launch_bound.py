@@ -14,6 +14,7 @@ from tracelens.logs.chrome_trace import (
     Operator,
     OptimizerCall,
     PythonFunction,
+    RuntimeCall,
 )
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
@@ -34,6 +35,7 @@ from tracelens.rules.trc._launches import (
 from tracelens.rules.trc._lines import busiest, in_loading, told
 from tracelens.rules.trc._parallel import replicates
 from tracelens.rules.trc._printed_launches import is_launching
+from tracelens.rules.trc._rounds import reads, rounds
 from tracelens.rules.trc._small import (
     MANY_READS,
     MIN_READING,
@@ -57,7 +59,7 @@ from tracelens.traces.measured import (
 )
 from tracelens.traces.printed import AnyProfile, PrintedProfile
 from tracelens.traces.rows import HeldBy, KernelTime, Timeline
-from tracelens.traces.runs import IDLE, Run, runs
+from tracelens.traces.runs import Run, runs
 from tracelens.traces.views import View, stories, views, where_of
 from tracelens.words import length, percent
 
@@ -136,6 +138,7 @@ class LaunchBound(Rule):
         notes: Table[Annotation],
         loads: Table[DataLoading],
         recompiles: Table[Recompile],
+        calls: Table[RuntimeCall],
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose host launches more slowly than the device works.
 
@@ -164,11 +167,12 @@ class LaunchBound(Rule):
             if not n or launches < MIN_LAUNCHED * n or n < MIN_KERNELS * view.n:
                 continue
             late = view.late_ms - in_long_gaps(view)
-            if view.window_ms > 0 and late >= IDLE * view.window_ms:
+            if view.is_much(late):
                 norms = norms_one_by_one(operators, nodes, view.source, len(run.all_steps))
                 graphs = may_record(headers, view.source, recompiles)
                 ms = run.window.record.ms
                 line = busiest(frames, view.source, ms)
+                called = operators, view.source, len(run.all_steps), run.window.record.launches
                 known = Launches(
                     samples=samples_one_by_one(line, len(run.all_steps)),
                     kernels=round(n),
@@ -179,9 +183,9 @@ class LaunchBound(Rule):
                     norms=norms,
                     graphs=graphs,
                     replicas=replicates(notes, frames, view.source),
-                    sizing=sized(
-                        operators, view.source, len(run.all_steps), run.window.record.launches
-                    ),
+                    sizing=sized(*called),
+                    rounds=rounds(*called),
+                    numbers=reads(called[0], calls, *called[1:]),
                     passes=passes_of(run, operators, nodes, optimizers),
                     cells=recurrent_cells(operators, view.source, run.window.record.launches),
                     in_place=changed_in_place(
