@@ -58,7 +58,10 @@ def test_many_findings_of_many_runs_begin_with_the_worst() -> None:
     by_run = Text.render(report, Options(verbose=True))
     assert by_run.index("warning[run1/GBR006") < by_run.index("error[run30/GBR002")
     few = make_report(worst, *found[:5]).model_copy(update={"runs": runs})
-    assert "run30: 1 error in run30.log" in Text.render(few, Options())
+    told = Text.render(few, Options())
+    assert told.index("run30: 1 error in run30.log") < told.index("run1: 1 warning in run1.log")
+    in_turn = Text.render(few, Options(verbose=True))
+    assert in_turn.index("run1: 1 warning") < in_turn.index("run30: 1 error")
 
 
 def test_a_terminal_links_files_that_are_there_and_nothing_else(

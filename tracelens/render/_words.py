@@ -218,14 +218,23 @@ def identity(finding: Finding, report: Report) -> str:
     return f"{finding.run}/{finding.id}" if len(report.runs) > 1 else finding.id
 
 
-def by_run(report: Report) -> list[tuple[Run | None, tuple[Finding, ...]]]:
-    """Return the findings to tell, run by run where there are several; else all, and no run."""
+def by_run(
+    report: Report, *, as_given: bool = False
+) -> list[tuple[Run | None, tuple[Finding, ...]]]:
+    """Return the findings to tell, run by run where there are several; else all, and no run.
+
+    Unless runs are wanted ``as_given``, that one comes first which has the first of the findings,
+    with which the report begins.
+    """
     if len(report.runs) < 2:
         return [(None, report.told)]
-    return [
-        (run, tuple(finding for finding in report.told if finding.run == run.name))
-        for run in report.runs
-    ]
+    found: dict[str, list[Finding]] = {}
+    for finding in report.told:
+        found.setdefault(finding.run, []).append(finding)
+    at = {name: number for number, name in enumerate(found)}
+    last = len(at)
+    runs = sorted(report.runs, key=lambda run: 0 if as_given else at.get(run.name, last))
+    return [(run, tuple(found.get(run.name, ()))) for run in runs]
 
 
 def run(value: Run, findings: Iterable[Finding]) -> str:

@@ -106,7 +106,7 @@ class _Page:
             yield ""
             yield from self.findings(report.told)
             return
-        for run, findings in _words.by_run(report):
+        for run, findings in _words.by_run(report, as_given=verbose):
             if run is not None and findings:
                 yield self.paint("bold", one_line(_words.run(run, findings)))
                 yield ""
