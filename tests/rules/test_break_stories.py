@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tracelens import analyze
 from tracelens.report import Finding
 from tracelens.rules.gbr.dynamic_output_shape import DynamicOutputShape
 
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "rules"
 BACKWARD = """Unsupported Tensor.backward() call
   Explanation: Dynamo currently does not support tracing `Tensor.backward()`.
 
@@ -224,3 +226,29 @@ def test_what_stands_below_a_question_for_elements_is_kept(
 ) -> None:
     found = broken(tmp_path, SYMBOL, (OWN, 7, "forward", line))
     assert found.advice[0].text.startswith(begins)
+
+
+def reader(*, whole: bool = True) -> str:
+    """Return the log of a reader of lines; its graphs tell what is before the recurrence."""
+    (path,) = FIXTURES.glob("GBR019-*/fires-convolutions.log.gz")
+    lines = gzip.decompress(path.read_bytes()).decode().splitlines(keepends=True)
+    return "".join(line for line in lines if whole or "[__graph_code]" not in line)
+
+
+def test_a_part_before_the_recurrence_stands_for_all_that_breaks_behind_it(tmp_path: Path) -> None:
+    """What calls it need not be compiled: none of its other lines breaks a graph then."""
+    log = tmp_path / "run.log"
+    log.write_text(reader())
+    found = {one.code: one for one in analyze(str(log)).findings}
+    first = found["GBR019"]
+    assert ids(first) == ["compile-before"]
+    assert first.advice[0].code == "model.cnn = torch.compile(model.cnn)"
+    assert {found[code].explained_by for code in ("GBR001", "GBR009")} == {first.id}
+
+
+def test_without_graphs_no_part_is_named(tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(reader(whole=False))
+    found = {one.code: one for one in analyze(str(log)).findings}
+    assert ids(found["GBR019"]) == ["compile-around"]
+    assert found["GBR001"].explained_by is None

@@ -26,6 +26,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.report.stories import Story, called_apart, called_in_lost, graph_break
 from tracelens.rules import Rule
+from tracelens.rules.gbr._before import of_functions
 from tracelens.rules.gbr._behind import begun_in, behind_of, codes_of
 from tracelens.rules.gbr._break_data import BreakData, Code, Line, break_data
 from tracelens.rules.gbr._calls import LEAVE_CALL_OUT, LEAVE_UNCOMPILED
@@ -180,15 +181,9 @@ def _known(data: BreakData) -> str:
         why = "the guards name no module beside the path to it that is worth a graph of its own"
         return f"No change is named: the line is in `{data.package}`, and {why}.{_led(data)}"
     way = _calls(data)
-    return (
-        f"No change is named: the line is in `{data.package}`"
-        + (f", reached through {way}" if way else "")
-        + (
-            ", and the record does not tell by which modules it is reached."
-            if data.in_module
-            else "."
-        )
-    )
+    way = f", reached through {way}" if way else ""
+    more = ", and the record does not tell by which modules it is reached" if data.in_module else ""
+    return f"No change is named: the line is in `{data.package}`{way}{more}."
 
 
 def _steps(data: object) -> bool:
@@ -363,6 +358,7 @@ class SiteRule(Rule):
             yield from (cold_start(line.file, line.line) for line in data.stack)
             yield from within_entered(data)
             yield from library(data.package)
+            yield from of_functions(data)
             if own(data) and (is_statement(data.code) or data.name in CLOCKS):
                 yield from training_step(data.file, data.function)
             if data.name.rpartition(".")[2] in PACKING:

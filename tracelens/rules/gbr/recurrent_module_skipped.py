@@ -12,6 +12,7 @@ from tracelens.logs._checks import TensorMismatch
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story
+from tracelens.rules.gbr._before import convolved, in_function, leads_to
 from tracelens.rules.gbr._site_rule import BreakData, SiteRule, named
 from tracelens.rules.gbr._stories import PACKING, recurrent
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from tracelens.evidence import Table
     from tracelens.frames import Frame
     from tracelens.logs.graph_breaks import GraphBreak
+    from tracelens.logs.graph_code import FxGraph
     from tracelens.logs.guards import GuardTree
     from tracelens.logs.recompiles import Recompile
 
@@ -31,6 +33,13 @@ def _is_of_length(record: Recompile) -> bool:
     failed = (one.check for one in record.failures)
     sizes = (one for one in failed if isinstance(one, TensorMismatch) and one.what == "size")
     return any(one.index for one in sizes)
+
+
+class RecurrentData(BreakData):
+    """A line that calls a recurrent module."""
+
+    #: The part of the module whose convolutions are in the graph before it.
+    before: str = ""
 
 
 class RecurrentModuleSkipped(SiteRule):
@@ -69,8 +78,23 @@ class RecurrentModuleSkipped(SiteRule):
         Knob("recurrent modules are compiled", config={"torch._dynamo.config.allow_rnn": True}),
         micro="graph_break:recurrent",
     )
+    Data = RecurrentData
     families: ClassVar[frozenset[str]] = frozenset({"recurrent"})
     remedies = (
+        Remedy(
+            "compile-before",
+            lambda data: (
+                f"Compile `{data.before}`, which holds the convolutions, in place of what is "
+                "compiled now: what calls it runs eagerly then, and breaks no graph. `model` "
+                "stands for the module."
+            ),
+            when="the whole function was given up, and before that a part of the module with "
+            "convolutions is in its graph",
+            applies=lambda data: bool(data.skipped and data.before),
+            code=lambda data: f"model.{data.before} = torch.compile(model.{data.before})",
+            basis="tested",
+            proof="tests/advice/GBR019/compile-before.py",
+        ),
         Remedy(
             "compile-around",
             "Not the function that calls it, but what comes before and after it, where that takes "
@@ -78,7 +102,7 @@ class RecurrentModuleSkipped(SiteRule):
             "`torch.compile(part)`. Layers of torch's that are compiled one by one share the eight "
             "entries of one function.",
             when="the whole function was given up: what comes before and after it, too",
-            applies=lambda data: bool(data.skipped),
+            applies=lambda data: bool(data.skipped and not data.before),
             basis="tested",
             proof="tests/advice/GBR019/compile-around.py",
         ),
@@ -97,7 +121,7 @@ class RecurrentModuleSkipped(SiteRule):
         ),
     )
 
-    def check(
+    def check(  # type: ignore[override]  # it asks for one more table
         self,
         breaks: Table[GraphBreak],
         *,
@@ -105,6 +129,7 @@ class RecurrentModuleSkipped(SiteRule):
         frames: Table[Frame],
         trees: Table[GuardTree],
         recompiles: Table[Recompile],
+        graphs: Table[FxGraph],
     ) -> Iterator[Finding]:
         """Yield one finding per line; of packed sequences, tracing it makes more breaks.
 
@@ -120,6 +145,7 @@ class RecurrentModuleSkipped(SiteRule):
         for finding in super().check(
             breaks, setup=setup, frames=frames, trees=trees, recompiles=recompiles
         ):
+            finding = self._with_part(finding, graphs)  # noqa: PLW2901
             where = finding.where
             if not varied and (where is None or (where.file, where.function) not in packed):
                 yield finding
@@ -127,12 +153,30 @@ class RecurrentModuleSkipped(SiteRule):
             advice = tuple(one for one in finding.advice if one.id != "allow-rnn")
             yield finding.model_copy(update={"advice": advice})
 
+    def told(self, site: BreakSite) -> BreakData:
+        """Return what the finding about a line holds."""
+        return RecurrentData(**dict(super().told(site)))
+
+    def _with_part(self, finding: Finding, graphs: Table[FxGraph]) -> Finding:
+        """Return it with the part of the module that is worth compiling by itself."""
+        data = self.data_of(finding)
+        if not isinstance(data, RecurrentData) or not data.skipped:
+            return finding
+        if not (before := convolved(data, graphs)):
+            return finding
+        data = data.model_copy(update={"before": before})
+        return finding.model_copy(
+            update={"data": {**finding.data, "before": before}, "advice": self.advise(data)}
+        )
+
     def causes(self, finding: Finding) -> Iterable[Story]:
-        """Cause the breaks where sequences are packed for it."""
+        """Cause the breaks where sequences are packed, and those of what need not be compiled."""
         yield from super().causes(finding)
         data = self.data_of(finding)
-        if isinstance(data, BreakData):
+        if isinstance(data, RecurrentData):
             yield from recurrent(data.file, data.function)
+            if data.before and (caller := leads_to(data)):
+                yield in_function(caller.file, caller.function)
 
     def what(self, site: BreakSite) -> str:
         """Say what was lost: a whole function, or one graph in place of two."""
