@@ -98,7 +98,8 @@ def test_one_sum_of_a_table_may_be_of_several_compilations(tmp_path: Path) -> No
         for row in [*rows, "_compile.compile_inner, 59.0600", "bytecode_tracing, 2.3997"]
     )
     one = told(tmp_path, entry("00:00", "00:20") + table)
-    assert one.harmless == "one compilation is what a start takes"
+    assert one.harmless is not None
+    assert one.harmless.startswith("one compilation is what a start takes; in a short run it may")
     two = told(tmp_path, entry("00:00", "00:20") + entry("00:20", "00:55", "0/1") + table)
     assert two.message.startswith("2 compilations took 59.1 s. 1 of them is a recompile, whose")
     assert two.harmless is None
@@ -144,3 +145,27 @@ def test_the_directory_of_the_cache_can_be_written(rule: type[Rule], tmp_path: P
 def test_what_every_start_compiles_is_a_note(tmp_path: Path, more: str, quiet: bool) -> None:
     finding = told(tmp_path, entry("00:00", "00:40") + more)
     assert (finding.severity is Severity.NONE) is quiet
+
+
+def run_of(ms: float) -> str:
+    """Return a line of oneDNN's about a product that took so long."""
+    what = "onednn_verbose,v1,primitive,exec,cpu,matmul,brg_matmul:avx2,undef,"
+    sizes = "src:f32::blocked:ab::f0 wei:f32::blocked:ab::f0 dst:f32::blocked:ab::f0"
+    return f"{what}{sizes},,,8x8:8x8,{ms}\n"
+
+
+@pytest.mark.parametrize(
+    ("ms", "more"),
+    [
+        (None, "; in a short run it may not pay: "),
+        (90.0, "; oneDNN's calls took 90 ms in all, so this run may be too short for it: "),
+        (9_000.0, ""),  # it went on long enough, as far as can be told
+    ],
+)
+def test_a_run_that_is_short_beside_compiling_is_to_be_compared(
+    ms: float | None, more: str, tmp_path: Path
+) -> None:
+    text = entry("00:00", "00:40") + ("" if ms is None else run_of(ms))
+    harmless = told(tmp_path, text).harmless or ""
+    assert harmless.startswith(f"one compilation is what a start takes{more}")
+    assert ("TORCH_COMPILE_DISABLE=1" in harmless) is bool(more)

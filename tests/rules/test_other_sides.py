@@ -91,6 +91,7 @@ def test_tuning_counts_as_often_as_it_was_done(seconds: float, *, told: bool) ->
         trees=none,
         graphs=none,
         spans=none,
+        execs=none,
         evidence=Evidence(),
     )
     assert bool(found.harmless) is told

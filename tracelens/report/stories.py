@@ -42,6 +42,7 @@ __all__ = [
     "set_up",
     "told_once",
     "transformed",
+    "unrolled",
 ]
 
 #: What a story is about: a word, then whatever tells it from others of the word.
@@ -65,6 +66,11 @@ class Teller(Protocol):
 
     def follows(self, finding: Finding) -> Iterable[Story]:
         """Return what ``finding`` may be a symptom of, the nearest first."""
+
+
+def unrolled(file: str, line: int | None) -> Story:
+    """Loops are unrolled in all entries of the function defined there."""
+    return "unrolled", file, line
 
 
 def called_in_lost(file: str, line: int) -> Story:

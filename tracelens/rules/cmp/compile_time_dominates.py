@@ -6,21 +6,25 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.siblings import SIBLINGS
 from tracelens.evidence import Evidence, Table
 from tracelens.experiment import EMPTY_CACHES
 from tracelens.frames.compile_seconds import CompileSeconds
-from tracelens.remedies import Remedy
-from tracelens.report import Confidence, Cost, Finding, FindingData, Severity, Where
+from tracelens.report import Confidence, Cost, Finding, Severity, Where, stories
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
+from tracelens.rules.cmp._advice import MIN_BLOCKS, REMEDIES, CompileData
 from tracelens.words import few, length
 
 if TYPE_CHECKING:
     from tracelens.dynamo.blocks import Blocks
     from tracelens.dynamo.called_often import CalledOften
+    from tracelens.dynamo.siblings import Siblings
     from tracelens.dynamo.unrolled import Unrolled
     from tracelens.logs.autotune import AutotuneTable
     from tracelens.logs.graph_code import FxGraph
     from tracelens.logs.guards import GuardTree
+    from tracelens.logs.onednn_verbose import PrimitiveExec
     from tracelens.logs.recompiles import Recompile
     from tracelens.logs.torch_log import CompileSpan
 
@@ -32,38 +36,8 @@ MIN_CLOCKS = 30.0
 #: Who pastes so few lines about one compilation of so many seconds asks about it.
 MAX_PASTED = 30
 MAX_START = 30.0
-#: Modules of one list with the same parts that make a block worth compiling by itself.
-MIN_BLOCKS = 3
-
-
-class CompileData(FindingData):
-    """What one process spent on compilations."""
-
-    seconds: float
-    compilations: int
-    #: Those of functions that had been compiled before.
-    again: int = 0
-    again_seconds: float = 0.0
-    #: Seconds that no finding about recompiles or autotuning tells of.
-    untold_seconds: float = 0.0
-    is_measured: bool = True
-    #: Whether the log says which layer of the compiler they went to.
-    is_layered: bool = True
-    #: Modules of one list with the same parts, as far as guards name them.
-    blocks: int = 0
-    #: The list, behind the compiled module: ``.encoder.layers``; empty where that is the list.
-    blocks_at: str = ""
-    #: What the compiled function calls the model; empty where it is what was compiled.
-    blocks_in: str = ""
-    #: How often a graph of so many operations repeats a line of a loop, or of what that calls.
-    rounds: int = 0
-    operations: int = 0
-    #: How often a graph calls one module with the same weights, and what the code calls that.
-    calls: int = 0
-    module: str = ""
-    file: str = ""
-    line: int = 0
-    package: str = ""
+#: A run whose oneDNN calls took this part of what compiling did, or more, is no short one.
+LONG_RUN = 10
 
 
 class CompileTimeDominates(Rule):
@@ -93,11 +67,13 @@ class CompileTimeDominates(Rule):
     tuning to the TUN findings, which say what to do about them: where these took most of the
     time, this is a note; so is a single compilation, but for a few pasted lines that say it took 30 s,
     and one function that was compiled once more for a mode of torch, a size of 1, or a size that
-    varies, and then served.
+    varies, and then served. In a run of a minute they may well take longer than they save: the same
+    with ``TORCH_COMPILE_DISABLE=1`` tells.
 
     ## What to do
     A loop of Python is unrolled: compile some rounds of it. A module that a graph calls again and
-    again, as in an augmentation at test time: compile that, not what calls it. Else keep the cache directory from start
+    again, as in an augmentation at test time: compile that, not what calls it. Small modules of the
+    same parts, side by side: compute them at once. Else keep the cache directory from start
     to start; remove recompiles. Where the guards show that the
     model repeats a block, compile the blocks instead of the whole model.
 
@@ -117,77 +93,7 @@ class CompileTimeDominates(Rule):
     unconfirmable = EMPTY_CACHES
 
     Data = CompileData
-    remedies = (
-        Remedy(
-            "compile-called",
-            lambda data: (
-                f"Compile `{data.module}`, and call what is around it uncompiled: it is then in "
-                "its graph once. With eight calls, compiling took 0.44 of the CPU time, and a "
-                "step as long as before."
-                + (" `model` stands for the module that was compiled." if _held(data) else "")
-            ),
-            when="most of a graph is one module that it calls four times or more",
-            applies=lambda data: bool(data.calls),
-            code=lambda data: (
-                f"{_held(data) or data.module} = torch.compile({_held(data) or data.module})"
-                "  # in place of what is compiled now"
-            ),
-            basis="untestable",
-            proof="a compilation of 30 s is too long for a test; it was measured by hand",
-        ),
-        Remedy(
-            "some-rounds",
-            "Compile a function of some ten rounds instead of what holds the loop, which would "
-            "take it in, and call it again and again: it is compiled once, where what differs from "
-            "call to call is in tensors, not in numbers. With 96 small rounds, compiling took a "
-            "quarter of the time, and a call 1.4 times as long; a single round as a function was "
-            "slower than eager.",
-            when="most of a graph is one loop, in code of your own",
-            applies=lambda data: bool(data.rounds) and not data.package,
-            code="for _ in range(rounds // 10):\n    x = ten_rounds(x)  # compiled; is given its "
-            "part of a tensor that each round reads a slice of",
-            basis="untestable",
-            proof="a compilation of 30 s is too long for a test; it was measured by hand",
-        ),
-        Remedy(
-            "keep-caches",
-            "Keep the caches from start to start: give them a directory that stays, in a container "
-            "one on a volume.",
-            when="the program is started again and again; no module is compiled for each call",
-            applies=lambda data: not data.calls,
-            env='TORCHINDUCTOR_CACHE_DIR="$HOME/.cache/torchinductor"',
-            since="2.1",
-            basis="untestable",
-            proof="every run of the bench starts with empty caches",
-        ),
-        Remedy(
-            "repeated-blocks",
-            lambda data: (
-                f"The model has {data.blocks} blocks with the same parts: compile them one by one "
-                "instead of the whole model, and the first one's code serves those that compute "
-                f"the same.{'' if data.blocks_in else _MODEL}"
-            ),
-            when="the guards name a block that the model repeats",
-            applies=lambda data: data.blocks >= MIN_BLOCKS,
-            code=lambda data: (
-                f"for number, block in enumerate({_list(data)}):\n    {_list(data)}[number] = "
-                "torch.compile(block)  # or block.compile(), which keeps the names in "
-                "state_dict(), but leaves torch's own layers eager"
-            ),
-            since="2.5",
-            proof="https://docs.pytorch.org/tutorials/recipes/regional_compilation.html",
-        ),
-        Remedy(
-            "record-phases",
-            "See the seconds of every compilation and phase.",
-            when="the log does not tell the layers, or the seconds are from its clocks",
-            applies=lambda data: not (data.is_measured and data.is_layered),
-            env="TORCH_TRACE=trace_dir",
-            since="2.3",
-            basis="untestable",
-            proof="it records more",
-        ),
-    )
+    remedies = REMEDIES
 
     def check(
         self,
@@ -198,26 +104,35 @@ class CompileTimeDominates(Rule):
         trees: Table[GuardTree],
         graphs: Table[FxGraph],
         spans: Table[CompileSpan],
+        execs: Table[PrimitiveExec],
         evidence: Evidence,
     ) -> Iterator[Finding]:
         """Yield one finding: of several ranks, which compile side by side, the slowest counts."""
         sums = max((row.record for row in processes), key=lambda sums: sums.seconds)
         least = MIN_MEASURED if sums.basis == "measured" else MIN_CLOCKS
         if sums.seconds >= least:
-            from tracelens.dynamo.blocks import repeated  # noqa: PLC0415 -- of few logs
-            from tracelens.dynamo.called_often import called_often  # noqa: PLC0415
+            from tracelens.dynamo.called_often import called_often  # noqa: PLC0415 -- of few logs
+            from tracelens.dynamo.siblings import siblings  # noqa: PLC0415
             from tracelens.dynamo.unrolled import unrolled  # noqa: PLC0415
 
             told = sums.again_seconds if len(recompiles) else 0.0
             told += sum(row.count * (row.record.seconds or 0.0) for row in tables)
             rest = max(0.0, sums.seconds - told)
             harmless = _harmless(sums, recompiles, is_told=rest < sums.seconds / 2)
+            is_start = harmless == _START
+            if harmless in {_START, _ENTRIES}:
+                harmless += _pays(sums.seconds, sum(row.ms for row in execs) / 1000)
             again = called_often(graphs)
             if again.times:
                 yield self._of_module(sums, rest, again, sums.seconds * _share(again, spans))
                 return
-            finding = self._finding(sums, rest, repeated(trees, graphs), unrolled(graphs), harmless)
-            asked = finding.harmless == _START and _is_asked(sums, evidence)
+            alike = siblings(graphs)
+            if alike.is_apart:
+                yield self._of_siblings(sums, rest, alike)
+                return
+            blocks = _blocks(trees, graphs, alike)
+            finding = self._finding(sums, rest, blocks, unrolled(graphs), harmless)
+            asked = is_start and finding.harmless is not None and _is_asked(sums, evidence)
             quiet = {"harmless": None, "severity": self.severity}
             yield finding.model_copy(update=quiet) if asked else finding
 
@@ -260,6 +175,48 @@ class CompileTimeDominates(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+    def _of_siblings(self, sums: CompileSeconds, rest: float, alike: Siblings) -> Finding:
+        """Return the finding where most of a graph are modules of the same parts, side by side."""
+        exact = sums.basis == "measured"
+        took = f"{'' if exact else 'about '}{length(1000 * sums.seconds)}"
+        data = _data(
+            sums,
+            rest,
+            operations=alike.statements,
+            siblings=alike.number,
+            modules=alike.list if alike.can_stack else "",
+            holder=alike.holder,
+        )
+        same = " compute the same, and" if alike.is_same else ""
+        return self.finding(
+            "seconds",
+            title=f"compiling took {took}: one graph holds {alike.number} modules of the same "
+            "parts",
+            message=f"Most of a graph of {alike.statements} operations are the modules of "
+            f"`{alike.held}`, which{same} hold parameters of the same sizes. Each is traced and "
+            "compiled by itself, though none needs what another computes. The cost is what all but "
+            "one took, at most.",
+            severity=Severity.WARNING,
+            confidence=Confidence.HIGH if exact else Confidence.MEDIUM,
+            count=sums.count,
+            where=sums.where or (user_code.where(alike.origin.frame) if alike.origin else None),
+            evidence=sums.quotes,
+            cost=Cost(ms=round(1000 * rest * (1 - 1 / alike.number), 3), basis="upper_bound"),
+            advice=self.advise(data),
+            data=data,
+        )
+
+    def causes(self, finding: Finding) -> Iterator[Story]:
+        """Tell of the small kernels of modules that are called one by one."""
+        if finding.data.get("siblings"):
+            yield SIBLINGS
+
+    def follows(self, finding: Finding) -> Iterator[Story]:
+        """Belong to a loop over a size, which the function that took longest holds unrolled."""
+        data = self.data_of(finding)
+        if isinstance(data, CompileData) and data.longest_at:
+            yield stories.unrolled(data.longest_in, data.longest_at)
 
     def _finding(
         self, sums: CompileSeconds, rest: float, blocks: Blocks, loop: Unrolled, harmless: str
@@ -327,6 +284,8 @@ def _data(sums: CompileSeconds, rest: float, **repeated: str | int) -> CompileDa
         untold_seconds=rest,
         is_measured=sums.basis == "measured",
         is_layered=sums.layered,
+        longest_in=sums.where.file if sums.where else "",
+        longest_at=(sums.where.line or 0) if sums.where else 0,
         **repeated,
     )
 
@@ -358,6 +317,27 @@ def _harmless(sums: CompileSeconds, recompiles: Table[Recompile], *, is_told: bo
     return _ENTRIES if is_expected(recompiles) else ""
 
 
+def _blocks(trees: Table[GuardTree], graphs: Table[FxGraph], alike: Siblings) -> Blocks:
+    """Return the blocks of the model, as guards name them, or where they do not, graphs."""
+    from tracelens.dynamo.blocks import repeated  # noqa: PLC0415 -- of few logs
+
+    found = repeated(trees, graphs)
+    return found if found.number >= MIN_BLOCKS else alike.blocks
+
+
+def _pays(compiling: float, computing: float) -> str:
+    """Say how a run is found out that is too short for what compiling took, in seconds.
+
+    No line of a log tells how long a program went on; only oneDNN's calls are timed to the end.
+    """
+    if computing >= compiling / LONG_RUN:
+        return ""
+    if not computing:
+        return f"; in a short run it may not pay: {_COMPARE}"
+    spent = f"oneDNN's calls took {length(1000 * computing)} in all"
+    return f"; {spent}, so this run may be too short for it: {_COMPARE}"
+
+
 def _share(called: CalledOften, spans: Table[CompileSpan]) -> float:
     """Return which part of the time took entries that may call it often, by the clocks."""
     took = [(row.record.frame in called.others, row.record.seconds) for row in spans]
@@ -365,17 +345,7 @@ def _share(called: CalledOften, spans: Table[CompileSpan]) -> float:
     return 1 - sum(seconds for is_other, seconds in took if is_other) / whole if whole else 1.0
 
 
-def _held(data: CompileData) -> str:
-    """Return what the program calls a part of the compiled module; empty for any other."""
-    root, _, name = data.module.partition(".")
-    return f"model.{name}" if root == "self" and name else ""
-
-
-def _list(data: CompileData) -> str:
-    return f"{data.blocks_in or 'model'}{data.blocks_at}"
-
-
-_MODEL = " `model` stands for the module that was compiled."
+_COMPARE = "compare one with TORCH_COMPILE_DISABLE=1"
 _TOLD = "other findings tell most of it"
 _START = "one compilation is what a start takes"
 _ENTRIES = "one compilation, and one more for each mode and for sizes that vary: what a start takes"

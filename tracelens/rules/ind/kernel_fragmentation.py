@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from tracelens.dynamo.siblings import SIBLINGS, STACK, siblings, stacked
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.inductor.epilogues import quote
@@ -16,10 +17,13 @@ from tracelens.logs._statements import Function
 from tracelens.logs.output_code import OutputModule, Step
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.siblings import Siblings
     from tracelens.logs.cudagraphs import CudagraphRecording
+    from tracelens.logs.graph_code import FxGraph
 
 __all__ = ["KernelFragmentation"]
 
@@ -67,7 +71,8 @@ class KernelFragmentation(Rule):
         [0/0] [__output_code]     cpp_fused_add_relu_2(buf2)
 
     Small layers of one shape that read the same input, 16 and more, are members of an ensemble
-    that are computed one by one: a warning on a CPU, where batched products took a fifth.
+    that are computed one by one: a warning on a CPU, where batched products took a fifth. So are
+    eight small modules of the same parts and more, each with an input of its own.
 
     ## When it is harmless
     Where the graph is recorded as a CUDA graph, which launches all of its kernels at once. For a
@@ -104,6 +109,10 @@ class KernelFragmentation(Rule):
         is_gpu: bool
         #: Layers of one shape that read the same input, as those of an ensemble do; else 0.
         members: int = 0
+        #: Modules with the same parts that the graph calls with inputs of their own; else 0.
+        siblings: int = 0
+        #: Python for the list of them, in the function that calls them.
+        modules: str = ""
 
     remedies = (
         Remedy(
@@ -116,6 +125,18 @@ class KernelFragmentation(Rule):
             code=_STACK,
             since="2.0",
             proof="tests/advice/IND019/stack.py",
+            basis="tested",
+            edits=True,
+        ),
+        Remedy(
+            id="stack-in-forward",
+            text=STACK,
+            when="8 small modules of the same parts, none of which needs what another computes, "
+            "on a CPU",
+            applies=lambda data: data.siblings > 0,
+            code=lambda data: stacked(data.modules),
+            since="2.0",
+            proof="tests/advice/IND019/stack-in-forward.py",
             basis="tested",
             edits=True,
         ),
@@ -150,14 +171,24 @@ class KernelFragmentation(Rule):
     )
 
     def check(
-        self, modules: Table[OutputModule], *, recordings: Table[CudagraphRecording]
+        self,
+        modules: Table[OutputModule],
+        *,
+        recordings: Table[CudagraphRecording],
+        graphs: Table[FxGraph],
     ) -> Iterator[Finding]:
         """Yield one finding about members of an ensemble, or the graph with most small kernels."""
         ensembles = [found for row in modules if (found := members(row))]
-        if ensembles:
+        alike = siblings(graphs)
+        if ensembles and not (alike.can_stack and not alike.is_shared):
             yield self._ensemble(max(ensembles, key=lambda one: len(one.steps)))
         else:
-            yield from self._small_kernels(modules, replayed=len(recordings) > 0)
+            yield from self._small_kernels(modules, graphs, replayed=len(recordings) > 0)
+
+    def follows(self, finding: Finding) -> Iterator[Story]:
+        """Belong to the modules that took so long to compile one by one."""
+        if finding.data.get("siblings"):
+            yield SIBLINGS
 
     def _ensemble(self, found: Members) -> Finding:
         count = len(found.steps)
@@ -178,7 +209,9 @@ class KernelFragmentation(Rule):
             data=data,
         )
 
-    def _small_kernels(self, modules: Table[OutputModule], *, replayed: bool) -> Iterator[Finding]:
+    def _small_kernels(
+        self, modules: Table[OutputModule], graphs: Table[FxGraph], *, replayed: bool
+    ) -> Iterator[Finding]:
         small = [call for row in modules for call in _small(row)]
         if not small:
             return
@@ -195,14 +228,29 @@ class KernelFragmentation(Rule):
             for step in row.record.steps
         )
         recorded = gpu and (cut or replayed)
-        data = self.Data(small=len(found), kernels=total, elements=most, is_gpu=gpu)
+        alike = _siblings(graphs) if not gpu else None
+        data = self.Data(
+            small=len(found),
+            kernels=total,
+            elements=most,
+            is_gpu=gpu,
+            siblings=alike.number if alike else 0,
+            modules=alike.list if alike else "",
+        )
         yield self.finding(
             "calls",
-            title=f"one graph calls {len(found)} small kernels",
+            title=f"one graph calls {len(found)} small kernels"
+            + (f" for {alike.number} modules of the same parts, one by one" if alike else ""),
             message=(
                 f"{len(found)} of {total} kernel calls go over {most:,} elements or less, so "
                 "launching them is most of what they cost."
+                + (
+                    f" None of the modules of `{alike.held}` needs what another computes."
+                    if alike
+                    else ""
+                )
             ),
+            severity=Severity.WARNING if alike else None,
             harmless=_RECORDED if recorded else None,
             evidence=[
                 quote(call.seen, call.step, f"{call.elements:,} elements")
@@ -211,6 +259,12 @@ class KernelFragmentation(Rule):
             advice=[] if recorded else self.advise(data),
             data=data,
         )
+
+
+def _siblings(graphs: Table[FxGraph]) -> Siblings | None:
+    """Return modules that one call can compute; None where there are none."""
+    found = siblings(graphs)
+    return found if found.can_stack else None
 
 
 def _small(row: Seen[OutputModule]) -> Iterator[_Small]:

@@ -110,6 +110,10 @@ class Weight(NamedTuple):
         short = max(LAST_MOST, SHORT_MS / self.whole_ms)
         return self._part(steps, frames, min(long, short))
 
+    def unrolled(self, steps: Sequence[Step], frames: Table[Frame]) -> str:
+        """Return the same of entries that hold a loop unrolled, as the first one does."""
+        return self._part(steps, frames, MIN_PART) if self.whole_ms >= MIN_MS else ""
+
     def most_of_all(self, steps: Sequence[Step], frames: Table[Frame]) -> str:
         """Return the same where ``steps`` alone are the most of a long compile time."""
         if not self._known_rest():

@@ -20,7 +20,7 @@ from tracelens.frames.recompile_cost import cost_of
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompiles import Recompile, TensorMismatch
 from tracelens.remedies import Remedy
-from tracelens.report import Confidence, Cost, Finding, Severity
+from tracelens.report import Confidence, Cost, Finding, Severity, stories
 from tracelens.report.stories import Story
 from tracelens.rules.rcp._changes import and_earlier
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
@@ -93,7 +93,8 @@ class TensorSizeKeepsChanging(RecompileRule):
     One change per dimension is how automatic dynamic shapes work (RCP003), and the sizes 0 and 1
     get an entry of their own (RCP016). Two changes can come from two variants of a call that the
     log does not tell apart: the finding is then a remark of low confidence, without a cost. Where
-    recompiles for sizes took half of the measured compile time, and 20 s at least, it is a warning.
+    recompiles for sizes took half of the measured compile time, and 20 s at least, it is a warning,
+    and so it is of a loop that is unrolled where they took a tenth of 20 s or more.
 
     ## What to do
     Compile with ``dynamic=True``, or mark the dimension with ``torch._dynamo.mark_dynamic`` before
@@ -215,7 +216,16 @@ class TensorSizeKeepsChanging(RecompileRule):
             if held in {"", "number"} and (line := looped(steps, graphs)):
                 at = user_code.short(line.file, line.line)
                 held, why = LOOP, f"{_WHY[LOOP]} What the graphs repeat is {at}, `{line.code}`."
+                if part := heavy or weight.unrolled(steps, frames):
+                    heavy = f"{part}; the first entry holds the loop unrolled as well"
             yield self._finding(group, trees, held, (cost, heavy, why))
+
+    def causes(self, finding: Finding) -> Iterator[Story]:
+        """Tell why compiling the function took long, where a loop is unrolled in all entries."""
+        yield from super().causes(finding)
+        data = self.data_of(finding)
+        if isinstance(data, RecompileData) and data.held == LOOP:
+            yield from (stories.unrolled(one.file, one.line) for one in data.functions)
 
     def follows(self, finding: Finding) -> Iterator[Story]:
         """Belong to the line that turns the size into a constant."""
