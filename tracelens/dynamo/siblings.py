@@ -39,7 +39,7 @@ STACK = (
     "Compute all of the modules at once: stack their weights where they are called, and let `vmap` "
     "call one of them. Parameters, optimizer and `state_dict()` stay as they are. With 24 and with "
     "40 nets of three layers and more in training, the start took three tenths of the time, and a "
-    "step 0.6 to 0.8; of few small ones, the start may take as long as before."
+    "step 0.8 to 1; of few small ones, the start may take as long as before."
 )
 
 #: A list of modules: the name of what holds it, and the way to it from there.
