@@ -17,8 +17,8 @@ from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.rules.rcp._changes import owner
-from tracelens.rules.rcp._data import RecompileData
 from tracelens.rules.rcp._first_change import Change
+from tracelens.rules.rcp._marking import FirstChangeData
 from tracelens.rules.rcp._weight import Weight
 from tracelens.words import plural
 
@@ -78,19 +78,23 @@ def _depth(changes: list[Change]) -> tuple[bool, int]:
 
 
 def of_batch(
-    rule: Rule, batch: Batch, data: RecompileData, place: StackFrame, frames: Table[Frame]
+    rule: Rule, batch: Batch, data: FirstChangeData, place: StackFrame, frames: Table[Frame]
 ) -> Finding:
     """Return the finding that tells all recompiles for other batch sizes."""
     name = data.source
+    kind, changed = "batch sizes", f"The first dimension of `{name}` was not the same in all calls"
+    if data.has_lengths:
+        kind = "sizes"
+        changed = f"Neither the first dimension of `{name}` nor others were the same in all calls"
     return rule.finding(
         data.function,
         user_code.short(data.file),
         place.code,
         name,
         data.dimension,
-        title=f"other batch sizes of `{name}`: {plural(len(batch.steps), 'recompile')}",
-        message=f"The first dimension of `{name}` was not the same in all calls, and the functions "
-        f"that the model is cut into were compiled again, one by one: {batch.spent}.",
+        title=f"other {kind} of `{name}`: {plural(len(batch.steps), 'recompile')}",
+        message=f"{changed}, and the functions that the model is cut into were compiled again, one "
+        f"by one: {batch.spent}.",
         count=data.recompiles,
         where=user_code.where(place),
         evidence=[step.quote() for step in batch.steps[:MAX_QUOTED]],

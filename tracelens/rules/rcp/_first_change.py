@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.entry_guards import entry_of, leaves_out
+from tracelens.dynamo.entry_guards import (
+    Dimension,
+    entry_before,
+    entry_of,
+    leaves_out,
+    symbolic,
+)
 from tracelens.dynamo.recompile_history import (
     History,
     Series,
@@ -17,16 +23,25 @@ from tracelens.dynamo.recompile_history import (
     series,
     settles,
 )
-from tracelens.dynamo.recompile_variants import is_condition, is_special
+from tracelens.dynamo.recompile_variants import is_condition, is_size, is_special
 from tracelens.logs.recompiles import MAX_DIGITS, TensorMismatch, ValueCheck
 from tracelens.rules.rcp._changes import about
+from tracelens.rules.rcp._marks import is_passed
 from tracelens.rules.rcp._relation import is_range
 
 if TYPE_CHECKING:
     from tracelens.evidence import Table
     from tracelens.logs.guards import GuardTree
 
-__all__ = ["Change", "changes_of", "fullest", "is_cut_later", "left_out", "told_of"]
+__all__ = [
+    "Change",
+    "changes_of",
+    "fullest",
+    "has_lengths",
+    "is_cut_later",
+    "left_out",
+    "told_of",
+]
 
 
 #: How far from the program's code the frames of torch are.
@@ -162,6 +177,21 @@ def is_cut_later(changes: list[Change]) -> bool:
         for later in change.history.steps
         if later.number > change.steps[-1].number
     )
+
+
+def has_lengths(change: Change, symbols: Iterable[Dimension], trees: Table[GuardTree]) -> bool:
+    """Whether more than the first dimension of what a function is passed changed.
+
+    The entry after a change has a symbol for each size that changed; a reason names one of them.
+    """
+    before = symbolic(entry_before(change.steps[0].place, trees))
+    checks = [step.check for step in change.history.steps]
+    named = [
+        (str(one.source), one.index or 0)
+        for one in checks
+        if isinstance(one, TensorMismatch) and is_size(one) and is_passed(one.source)
+    ]
+    return any(index and (name, index) not in before for name, index in (*symbols, *named))
 
 
 def left_out(changes: Iterable[Change], trees: Table[GuardTree]) -> str:

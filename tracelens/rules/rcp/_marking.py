@@ -50,6 +50,8 @@ class FirstChangeData(RecompileData):
     is_smaller: bool = False
     #: Whether it is about the batch, and tells of all functions that other sizes of it compiled.
     is_batch: bool = False
+    #: Whether other dimensions of what is passed changed as well, such as the lengths.
+    has_lengths: bool = False
     #: Whether the finding about the batch tells it.
     in_batch: bool = False
     #: Whether the function has variants, for other modes or types: other loops call it, too.
@@ -135,7 +137,8 @@ def can_mark(data: FirstChangeData) -> bool:
         data.is_passed
         and data.dimension is not None
         and not (data.is_constant or data.is_conditional)
-        and not (data.is_batch or data.source.startswith("___"))
+        and (data.has_lengths or not data.is_batch)
+        and not data.source.startswith("___")
     )
 
 

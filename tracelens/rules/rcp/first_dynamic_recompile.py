@@ -31,6 +31,7 @@ from tracelens.rules.rcp._first_change import (
     Change,
     changes_of,
     fullest,
+    has_lengths,
     is_cut_later,
     left_out,
     told_of,
@@ -120,8 +121,8 @@ class FirstDynamicRecompile(RecompileRule):
             "one-size",
             ONE_SIZE,
             when="a first dimension whose recompiles, in three functions or more, took most of the "
-            "compile time",
-            applies=lambda data: data.is_batch,
+            "compile time, where no other dimension of what is passed changed",
+            applies=lambda data: data.is_batch and not data.has_lengths,
             basis="untestable",
             proof="a compilation of 20 s is too long for a test; it was measured by hand",
         ),
@@ -294,17 +295,16 @@ class FirstDynamicRecompile(RecompileRule):
             symbols = tuple(dict.fromkeys((*symbolic(entry), *later[function, file, line])))
             times = longer(steps, frames) if part and weight.most == 1 else 0.0
             data = _data(changes, place.code, is_heavy=bool(part), symbols=symbols)
-            told: dict[str, object] = {"is_smaller": smaller}
-            told |= {"times_longer": times, "is_constant": constant, "is_followed": cut}
+            told: dict[str, object] = {"is_smaller": smaller, "times_longer": times}
+            told |= {"is_constant": constant, "is_followed": cut, "fits": fits}
             told |= {"since": set_since(entry_before(first.steps[0].place, trees), entry)}
-            told |= {
-                "fits": fits,
-                "conditions": conditions,
-                "is_varied": len(first.history.variants) > 1,
-            }
+            told |= {"conditions": conditions, "is_varied": len(first.history.variants) > 1}
             told |= {"is_batch": changes is leads, "in_batch": batch.holds(steps)}
             told |= {"is_heavy": bool(part) or changes is leads}
-            told |= {"has_strides": (function, file, line) in strides}
+            told |= {
+                "has_strides": (function, file, line) in strides,
+                "has_lengths": has_lengths(first, symbols, trees),
+            }
             data = data.model_copy(update=told)
             if changes is leads:
                 yield of_batch(self, batch, data, place, frames)
