@@ -189,6 +189,8 @@ def _histories(recompiles: Table[Recompile]) -> tuple[History, ...]:
     named = _named(recompiles)
     for place, seen in recompiles.events():
         record = seen.record
+        if record.refused:
+            continue
         frame, _, entry = place.frame.rpartition("/")
         record = named.get((*place.process, frame), record) if record.function == "?" else record
         key = (*place.process, frame, record.file, record.line)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator
 
@@ -13,7 +13,10 @@ from tracelens.logs import HeadedLog, Record
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.recompiles import GuardFailure, Recompiles
 
-__all__ = ["RecompileLimit", "RecompileLimits", "StackFrame"]
+if TYPE_CHECKING:
+    from tracelens.evidence import Evidence, Seen, Table
+
+__all__ = ["RecompileLimit", "RecompileLimits", "StackFrame", "refused_at"]
 
 #: What the second and the third line begin with, where the first was not pasted.
 LOOSE = ("   function: '", "   last reason: ")
@@ -82,3 +85,15 @@ class RecompileLimit(Record):
     def is_accumulated(self) -> bool:
         """Whether the limit of all functions together was hit."""
         return self.name.startswith("accumulated")
+
+
+def refused_at(seen: Seen[Any], evidence: Evidence) -> bool:
+    """Whether a limit was hit in the compilation that the row is of, so that it was none."""
+    refused = evidence.table(RecompileLimit).derived(_refused)
+    return bool(refused) and all(
+        place.frame and place.compilation in refused for place in seen.places
+    )
+
+
+def _refused(limits: Table[RecompileLimit]) -> frozenset[tuple[str, str, str]]:
+    return frozenset(place.compilation for place, _ in limits.events())

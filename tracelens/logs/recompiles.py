@@ -31,7 +31,7 @@ from tracelens.logs._checks import (
 from tracelens.logs._stack import StackFrame
 
 if TYPE_CHECKING:
-    from tracelens.evidence import Evidence
+    from tracelens.evidence import Evidence, Seen
 
 __all__ = [
     "Aliasing",
@@ -120,6 +120,8 @@ class Recompiles(HeadedLog):
         rows: dict[tuple[str, ...], dict[str, Any]] = {}
         for place, seen in evidence.table(Recompile).events():
             record = seen.record
+            if record.refused:
+                continue
             frame = place.frame.partition("/")[0]
             key = (place.writer, frame, record.file, str(record.line))
             row = rows.setdefault(
@@ -184,6 +186,14 @@ class Recompile(Record):
     file: str = ""
     line: int = 0
     failures: tuple[GuardFailure, ...] = ()
+    #: The function had hit its limit: torch prints this, and does not compile it.
+    refused: bool = False
+
+    def resolved(self, seen: Seen[Any], evidence: Evidence) -> Recompile:
+        """Return it as refused where the warning about the limit is of the same compilation."""
+        from tracelens.logs.recompile_limits import refused_at  # noqa: PLC0415 -- it reads this
+
+        return self.model_copy(update={"refused": True}) if refused_at(seen, evidence) else self
 
     @property
     def has_scopes(self) -> bool:

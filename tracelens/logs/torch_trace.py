@@ -23,7 +23,7 @@ from tracelens.late import late
 from tracelens.logs import Record, Skimmed, StructuredLog, Tick
 from tracelens.logs._kinds import structured
 from tracelens.logs._opaque_payloads import reason
-from tracelens.logs.recompile_limits import RecompileLimit
+from tracelens.logs.recompile_limits import RecompileLimit, refused_at
 from tracelens.logs.recompiles import Recompile
 
 __all__ = ["CompilationMetrics", "StructuredRecord", "TorchTrace", "TorchVersion"]
@@ -256,7 +256,8 @@ class UnnamedRecompile(Recompile):
     def resolved(self, seen: Seen[Any], evidence: Evidence) -> Recompile:
         """Return it with its function."""
         named = _function_at(seen.first, evidence)._asdict()
-        return Recompile(at=self.at, failures=self.failures, **named)
+        refused = refused_at(seen, evidence)
+        return Recompile(at=self.at, failures=self.failures, refused=refused, **named)
 
 
 class UnnamedLimit(RecompileLimit):

@@ -45,6 +45,9 @@ _LOOP = re.compile(
     r"|(?P<of>[\w.]{1,80})\.(?:size\(|shape\[)(?P<index>\d)[)\]])\):"
 )
 LOOP = "loop"
+#: The log does not say why the size is no symbol: others of the function are, others elsewhere are,
+#: or none is seen.
+_OPEN = frozenset({"number", "elsewhere", ""})
 #: What needs the number is no line that DYN004 tells, but an operation, as of a library.
 NEEDED = "needed"
 #: Lines quoted, and values listed, per finding.
@@ -166,7 +169,7 @@ class TensorSizeKeepsChanging(RecompileRule):
             "What needs the number, a line of code or the compiler, makes it a constant: a log "
             "with this switch names the line.",
             when="the log does not say what happened to the symbol",
-            applies=lambda data: data.held in {"", "number"},
+            applies=lambda data: data.held in _OPEN,
             env='TORCH_LOGS="recompiles,dynamic"',
             basis="untestable",
             proof="it records more; DYN004 then says what to do",
@@ -200,6 +203,7 @@ class TensorSizeKeepsChanging(RecompileRule):
             for one in (row.record for row in recompiles)
             if _has_symbols(one)
         }
+        anywhere = bool(symbolic) or any(has_symbols(row.record) for row in trees)
         for group in groups.values():
             own = any(values.history.definition in symbolic for values in group)
             own = own or any(_is_dynamic(step, trees) for one in group for step in one.steps)
@@ -208,12 +212,14 @@ class TensorSizeKeepsChanging(RecompileRule):
                 is_known = any(values.subject_in(constants) for values in group)
                 is_told = any(values.subject_in(named) for values in group)
                 held = "specialized" if is_told else NEEDED if is_known else held or "static"
+            elif anywhere:
+                held = held or "elsewhere"
             if held == NEEDED:
                 by = next(code for key, code in constants.items() if _is_of(group, key))
             steps = [step for values in group for step in values.steps]
             cost, heavy = cost_of(steps, frames), weight.heavy(steps, frames)
             why = _WHY[held].format(f"`{by}`" if by else "an operation")
-            if held in {"", "number"} and (line := looped(steps, graphs)):
+            if held in _OPEN and (line := looped(steps, graphs)):
                 at = user_code.short(line.file, line.line)
                 held, why = LOOP, f"{_WHY[LOOP]} What the graphs repeat is {at}, `{line.code}`."
                 if part := heavy or weight.unrolled(steps, frames):
@@ -249,7 +255,7 @@ class TensorSizeKeepsChanging(RecompileRule):
         certain = len(longest.steps) + before >= CERTAIN
         history, (_, _, _, source, index) = longest.history, longest.subject
         place = history.code(longest.steps[0], trees)
-        if held in {"", "number"} and _loops_over(place.code, str(source), index):
+        if held in _OPEN and _loops_over(place.code, str(source), index):
             held, why = LOOP, _WHY[LOOP]
         sizes = longest.values
         more = ", ..." if len(sizes) > MAX_VALUES else ""
@@ -320,6 +326,8 @@ _WHY = {
     "static": "here it did not: it is held static, by dynamic=False or mark_static.",
     LOOP: "here a loop over it is unrolled, into another graph for every number of rounds.",
     "number": "others of this function stayed symbols, so something specializes this one: a line "
+    "of code that needs the number, or the compiler.",
+    "elsewhere": "in other functions sizes are symbols, so something specializes this one: a line "
     "of code that needs the number, or the compiler.",
     "": "a second time happens where it is held static, by dynamic=False or mark_static, or where "
     "a line of code, or the compiler, needs the number.",
