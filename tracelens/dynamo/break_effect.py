@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["effect", "note_resumed", "rests_given_up"]
 
 _REST = re.compile(r"torch_dynamo_resume_in_(\w{1,80}?)_at_(\d{1,6})\Z")
+#: What the call of a module goes through; it is not in the stack of one that is traced into.
+_MODULE = "torch/nn/modules/module.py"
+#: Its frames in a call.
+PER_CALL = 2
 #: How a record begins of a break behind which nothing of the function is compiled.
 _UNRESUMED = "then skipping the rest of the function"
 
@@ -74,10 +79,15 @@ def note_resumed(sites: Iterable[BreakSite]) -> None:
 def _called_by(site: BreakSite) -> StackFrame | None:
     """Return the line of the program, or of a package, that calls the function that breaks."""
     line, stack = site.line, site.stack
-    if len(stack) < 2 or (stack[-1].file, stack[-1].line) != (line.file, line.line):
+    if not stack or (stack[-1].file, stack[-1].line) != (line.file, line.line):
         return None
-    is_torch = user_code.distance(stack[-2].file, stack[-2].function) > 1
-    return None if is_torch or stack[-1].function != line.function else stack[-2]
+    outer = list(reversed(stack[:-1]))
+    passed = sum(1 for _ in takewhile(lambda one: one.file.endswith(_MODULE), outer))
+    caller = outer[passed] if passed < len(outer) else None
+    # Further calls of modules leave out what runs compiled between them.
+    if caller is None or passed > PER_CALL or stack[-1].function != line.function:
+        return None
+    return None if user_code.distance(caller.file, caller.function) > 1 else caller
 
 
 def _numbers(site: BreakSite) -> set[str]:

@@ -180,6 +180,9 @@ class RecurrentModuleSkipped(SiteRule):
 
     def what(self, site: BreakSite) -> str:
         """Say what was lost: a whole function, or one graph in place of two."""
+        if site.skipped and site.resumed:
+            rest = f"the rest of `{site.line.function}`"
+            return f"a recurrent module keeps {rest} from being compiled"
         if site.skipped:
             return "a recurrent module keeps the whole function from being compiled"
         return "a recurrent module breaks the graph"
