@@ -10,6 +10,7 @@ from pydantic import ConfigDict, SkipValidation
 from tracelens.dynamo import user_code
 from tracelens.evidence import Place, Seen, Table
 from tracelens.frames import Frame
+from tracelens.late import late
 from tracelens.logs import Joined
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.guards import GuardLatency, GuardTree
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["GuardedEntry", "by_function", "root_line"]
 
 Key = tuple[str, str, str]
+
+#: What ``self.conv`` is, in the guards of a method of the module that holds it; ``fn`` is what
+#: torch's own wrapper calls.
+_PART = late(r"L\['(?:self|fn)'\](?:\._modules\['\w{1,80}'\]|\.\w{1,80})")
 
 #: Microseconds per guard that only a busy machine or cold memory explains.
 PLAUSIBLE = 1.5
@@ -127,13 +132,14 @@ def _names(frames: Table[Frame]) -> dict[Key, StackFrame]:
 
 
 def _line(own: StackFrame | None, tree: GuardTree) -> StackFrame | None:
-    """Return the function; where it only wraps another, that one.
+    """Return the function; where it only wraps another, a line of that one.
 
-    The guards are about code of all depths. The first ``forward`` among them is the model's own, as
-    those of its parts come later; without any, it is the first line.
-    Where nothing names the function, the line has no name.
+    The guards are about code of all depths. The first ``forward`` among them is mostly the model's
+    own, as those of its parts come later; without any, it is the first line.
     """
-    if own is not None and user_code.distance(own.file, own.function) == 0:
+    if own is None:
+        return _of_module(tree)
+    if user_code.distance(own.file, own.function) == 0:
         return own
     comments = [
         guard.comment
@@ -144,10 +150,30 @@ def _line(own: StackFrame | None, tree: GuardTree) -> StackFrame | None:
     ]
     forward = (comment for comment in comments if comment.function == "forward")
     first = next(forward, comments[0] if comments else None)
-    if first is None:
-        return own
-    line = user_code.located(first, own.function if own else "", [own.file] if own else [])
-    return line if own or line is None else line.model_copy(update={"function": ""})
+    return user_code.located(first, own.function, [own.file]) if first else own
+
+
+def _of_module(tree: GuardTree) -> StackFrame | None:
+    """Return a line of the function that nothing names, without a name.
+
+    It is where ``forward`` takes a part of the module that it is called on: an argument is first
+    used in another function, mostly, and so are parts of parts. Where there is no module, it is a
+    line of the only function that the guards name.
+    """
+    has_module = any(source.startswith(("L['self']", "L['fn']")) for source, _ in tree.checks())
+    lines: dict[tuple[str, str], StackFrame] = {}
+    for source, guard in tree.checks():
+        one = guard.comment
+        if not one or not one.file or user_code.distance(one.file, one.function):
+            continue
+        if one.function.startswith("<"):  # <listcomp>
+            continue
+        if has_module and (one.function != "forward" or not _PART.fullmatch(source)):
+            continue
+        if line := user_code.located(one, "", []):
+            at = line.file, one.function
+            lines.setdefault(at, line.model_copy(update={"function": ""}))
+    return next(iter(lines.values())) if len(lines) == 1 else None
 
 
 def _key(place: Place) -> Key:
