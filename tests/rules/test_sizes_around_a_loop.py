@@ -20,10 +20,9 @@ def told(path: Path) -> Finding:
     return next(one for one in analyze(str(path)).findings if one.code == "GBR008")
 
 
-def test_the_function_around_it_is_compiled_then() -> None:
-    found = told(LOG)
-    assert "capture-and-compare" in [one.id for one in found.advice]
-    assert any("`forward`, which runs eagerly" in one.text for one in found.advice)
+def test_in_ones_own_code_it_is_not_tried() -> None:
+    """Followed in five programs, it was slower in three and without effect in two."""
+    assert "capture-and-compare" not in [one.id for one in told(LOG).advice]
 
 
 def given(**more: object) -> list[str]:
@@ -63,13 +62,3 @@ def test_in_a_package_it_is_tried_without_gradients() -> None:
 )
 def test_it_is_not_where_the_line_is_in_the_loop(more: dict[str, object]) -> None:
     assert not {"capture-and-compare", "capture-raised"} & set(given(**more))
-
-
-def test_of_ones_own_experts_or_boxes_none_is(tmp_path: Path) -> None:
-    own = {"file": "/home/ana/proj/net.py", "package": ""}
-    assert "capture-and-compare" in given(**own)
-    assert "capture-and-compare" not in given(**own, leaves=True)
-    log = tmp_path / "run.log"
-    text = LOG.read_text("utf-8")
-    log.write_text(text.replace("in without_loops", "in forward"), "utf-8")
-    assert "capture-and-compare" not in [one.id for one in told(log).advice]

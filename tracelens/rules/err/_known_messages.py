@@ -16,6 +16,7 @@ from tracelens.rules.err._failure_rule import FailureData, in_backward
 
 __all__ = [
     "KNOWN_MESSAGE",
+    "REMAINDER",
     "SAID",
     "final",
     "known",
@@ -168,13 +169,38 @@ def _one_backward(data: FailureData) -> str:
     )
 
 
+#: The place in ``refusals.toml`` of what is said of a line by who can change it.
+REMAINDER = "python-mod"
+
+
+def _remainder(data: FailureData) -> str:
+    """Say what to do about a remainder of a size, at the line that a graph of the log names."""
+    file, line = data.facts["remainder"], int(data.facts["remainder_line"])
+    at, package = user_code.short(file, line), user_code.package(file)
+    if package:
+        return (
+            f"Only dynamic sizes fail, and `{package}` computes the remainder itself, at {at}, "
+            "whatever it is given: compile without symbols. Each size is compiled by itself then, "
+            "and beyond eight they run eagerly: pad what you pass in to a few."
+        )
+    return (
+        f"Only dynamic sizes fail: at {at} write the remainder of what is positive, as in "
+        "`(4 - width % 4) % 4`, or compute it before the compiled function is called: pad there "
+        "to a multiple, and cut the result."
+    )
+
+
 def _text(data: FailureData) -> str:
     found = known(data)
+    if "remainder" in data.facts:
+        return _remainder(data)
     return found.text if found else "What the message asks for."  # the page that lists all advice
 
 
 def _code(data: FailureData) -> str | None:
     found = known(data)
+    if user_code.package(data.facts.get("remainder", "")):
+        return "torch.compile(model, dynamic=False)"
     return found.code if found else None
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import ClassVar
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
 
 from tracelens.dynamo import user_code
+from tracelens.evidence import Table
 from tracelens.failures import Failure
 from tracelens.remedies import Remedy
+from tracelens.report import Finding
 from tracelens.rules.err._failure_rule import (
     OWNERS,
     FailureData,
@@ -17,8 +20,12 @@ from tracelens.rules.err._failure_rule import (
     in_backward,
     stages_in_turn,
 )
-from tracelens.rules.err._known_messages import SAID, known
+from tracelens.rules.err._known_messages import REMAINDER, SAID, known
 from tracelens.words import first_line
+
+if TYPE_CHECKING:
+    from tracelens.logs._stack import StackFrame
+    from tracelens.logs.graph_code import FxGraph
 
 __all__ = ["InternalCompilerError"]
 
@@ -26,6 +33,8 @@ __all__ = ["InternalCompilerError"]
 _CAST = re.compile(r"\.to\(tl\.b?float\d\d\)\n\^\s*$")
 #: A size as a symbol (s27); those that come from data (u0) stay symbols whatever is said.
 _SYMBOL = re.compile(r"\bs\d{1,9}\b")
+#: A remainder of a size whose sign is not known, in the type of what a line of a graph computes.
+_MOD = "PythonMod("
 
 
 def _is_foreign(data: FailureData) -> bool:
@@ -48,6 +57,20 @@ def _called(data: FailureData) -> str:
 
 def _of_torch(data: FailureData) -> bool:
     return not _is_foreign(data) and not _is_own(data)
+
+
+def _remainder(graphs: Table[FxGraph]) -> StackFrame | None:
+    """Return the line of the last graph that holds a remainder of a size which may be negative."""
+    last = None
+    for row in graphs:
+        if _MOD in row.record.body:
+            lines = (
+                origin.frame
+                for node, origin in row.record.calls()
+                if origin and " % " in node.expression and _MOD in getattr(node.type, "symbol", "")
+            )
+            last = next(lines, last)
+    return last
 
 
 class InternalCompilerError(FailureRule):
@@ -245,6 +268,22 @@ class InternalCompilerError(FailureRule):
             proof="it depends on the release",
         ),
     )
+
+    def check(  # type: ignore[override]  # it asks for one more table
+        self, failures: Table[Failure], *, graphs: Table[FxGraph]
+    ) -> Iterator[Finding]:
+        """Yield one finding per failure; of the remainder of a size, with its line."""
+        for finding in super().check(failures):
+            data = self.data_of(finding)
+            found = known(data) if isinstance(data, FailureData) else None
+            line = _remainder(graphs) if found and found.name == REMAINDER else None
+            if line is None or not isinstance(data, FailureData):
+                yield finding
+                continue
+            facts = {"remainder": line.file, "remainder_line": str(line.line)}
+            told = data.model_copy(update={"facts": data.facts | facts})
+            update = {"data": told.model_dump(mode="json"), "advice": self.advise(told)}
+            yield finding.model_copy(update=update)
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""

@@ -35,6 +35,7 @@ from tracelens.rules.gbr._site_rule import (
     named,
     own,
 )
+from tracelens.rules.gbr._whole import LEAVE_FUNCTION_OUT, WHOLE, Whole, whole_in, whole_of
 
 __all__ = ["DynamicOutputShape"]
 
@@ -94,7 +95,7 @@ def _is_around(data: BreakData) -> bool:
     if not data.skipped or data.leaves or not lost or data.function in lost:
         return False
     unnamed = LEAVE_BREAK.applies(data) or NOT_NAMED.applies(data)
-    return (own(data) or unnamed) and not (data.in_function or _is_within(data) or _rest(data))
+    return unnamed and not (data.in_function or _is_within(data) or _rest(data))
 
 
 _CAPTURED = (
@@ -107,23 +108,22 @@ _IN_TRAINING = " In `backward()` Inductor may raise with it."
 
 
 def _is_compared(data: BreakData) -> bool:
-    """Whether it is to be tried: in training Inductor raised with a package's own sizes."""
-    return _is_around(data) and (own(data) or bool(data.inference))
+    """Whether it is to be tried, in a package: in training Inductor raised with sizes of its own.
+
+    In code of one's own it was slower in three programs of five, and without effect in two.
+    """
+    return _is_around(data) and bool(data.inference) and not whole_in(data)
 
 
 def _compared(data: BreakData) -> str:
     """Say what to try, and what may come of it."""
     names = ", ".join(f"`{as_written(name)}`" for name in data.lost)
-    said = (
-        f"{'Let' if data.package else 'Or let'} Dynamo capture the unknown size, and compare "
-        f"the times: {names}, which runs eagerly as it is, is compiled then, and what loops over "
-        "unknown sizes may be slower. Where Python branches on the size further on "
-        "(`if len(x) == 0`), or a view needs it, the graph breaks there"
+    return (
+        f"Let Dynamo capture the unknown size, and compare the times: {names}, which runs eagerly "
+        "as it is, is compiled then, and what loops over unknown sizes may be slower. Where Python "
+        "branches on the size further on (`if len(x) == 0`), or a view needs it, the graph breaks "
+        "there."
     )
-    if data.package:
-        return f"{said}."
-    said += ": leave that out, if what follows takes an empty tensor (`max` raises)."
-    return said if data.inference else said + _IN_TRAINING
 
 
 def _rest(data: BreakData) -> int:
@@ -211,6 +211,8 @@ class DynamicOutputShape(SiteRule):
 
         #: The line further on for which the rest of the function is given up.
         rest: int = 0
+        #: The package's function that was given up, where that is better left out.
+        whole: Whole | None = None
 
     code = "GBR008"
     name = "dynamic-output-shape"
@@ -233,6 +235,7 @@ class DynamicOutputShape(SiteRule):
         LEAVE_STEP,
         LEAVE_CALL_OUT,
         LEAVE_UNCOMPILED,
+        LEAVE_FUNCTION_OUT,
         COMPILE_PARTS,
         COMPILE_INNER,
         Remedy(
@@ -327,9 +330,9 @@ class DynamicOutputShape(SiteRule):
         Remedy(
             "capture-and-compare",
             _compared,
-            when="a function that calls the one of the line was given up, that one itself was not, "
-            "nor is it an autograd.Function; in a package, gradients are off, and nothing else is "
-            "named; not for a loop over modules or over what the function is called with",
+            when="a package's function that calls the one of the line was given up, that one was "
+            "not, nor is it an autograd.Function; gradients are off, and nothing else is named; "
+            "not for a loop over modules or over what the function is called with",
             applies=lambda data: _is_compared(data) and not _in_rounds(data),
             setting="torch._dynamo.config.capture_dynamic_output_shape_ops = True",
             env="TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS=1",
@@ -360,9 +363,9 @@ class DynamicOutputShape(SiteRule):
         """Yield one finding per line, with what is known of its function."""
         rests = breaks.derived(_given_up)
         findings = list(super().each(found, breaks, frames, trees))
-        sites = [self.data_of(one) for one in findings]
+        told_of = [self.data_of(one) for one in findings]
         if any(
-            isinstance(one, BreakData) and _is_within(one) for one in sites
+            isinstance(one, BreakData) and _is_within(one) for one in told_of
         ):  # with the setting that line raises
             findings = [_uncaptured(finding) for finding in findings]
         for finding in findings:
@@ -371,11 +374,13 @@ class DynamicOutputShape(SiteRule):
                 yield finding
                 continue
             rest = _stays(rests.get((data.file, data.function, data.line)), data)
-            if not rest:
+            whole = whole_of(data, sites(breaks))
+            if not (rest or whole):
                 yield finding
                 continue
-            told = self.Data(**data.model_dump() | {"rest": rest})
+            told = self.Data(**data.model_dump() | {"rest": rest, "whole": whole})
             left = {one.id for one in finding.advice} | {"rest-first", "not-named"}
+            left = {WHOLE} if whole else left
             given = [one for one in self.advise(told) if one.id in left]
             advice, said = apart(given, self.remedies)
             message = f"{finding.message} {said}".rstrip()
