@@ -6,7 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.traces.test_device_forms import A100, call, found, late, op
+from tests.traces.test_bounds import found
+from tests.traces.test_device_forms import late
+from tests.traces.test_first_line import A100
+from tests.traces.test_idle import call
+from tests.traces.writing import op
 from tracelens.rules.trc._rounds import alike
 
 FOUR = ["aten::index", "aten::sub", "aten::sum", "aten::minimum"]

@@ -228,6 +228,11 @@ class Operators:
         """Whether what is said about nesting is to be believed."""
         return all(lane.ordered for lane in self.lanes.values())
 
+    @property
+    def spans(self) -> int:
+        """How many operators, steps and nodes there are on all threads."""
+        return sum(lane.spans for lane in self.lanes.values())
+
     def work(self) -> Busy:
         """Return when the CPU computed.
 

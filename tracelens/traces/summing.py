@@ -255,12 +255,7 @@ def _spans(
         captures=reading.runtime.capturing.count,
         unread=tuple(sorted(unread.items())),
         cold_ms=_ms(_cold(reading, start, busy)),
-        added_ms=added_ms(
-            header,
-            calls,
-            sum(lane.spans for lane in operators.lanes.values()),
-            reading.runtime.launches.count,
-        ),
+        added_ms=added_ms(header, calls, operators.spans, reading.runtime.launches.count),
         meeting_ms=_ms(_alone(reading)),
         busy_ms=_ms(busy.us),
         kernels=reading.devices.kernels.count,
