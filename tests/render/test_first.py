@@ -493,8 +493,8 @@ def test_rules_that_name_lines_of_generated_code_are_known() -> None:
     rules = manifest.current().rules
     found = {rule.code for rule in rules if asking & {table.name for table in rule.tables}}
     # A difference of results, summaries and what is said of a whole run have no line of their own;
-    # IND002 only asks whether the weights are the module's, rules of recompiles, what takes a number
-    # or a size, and the last three, what stands beside it, or whose a line is.
+    # IND002 only asks whether the weights are the module's, rules of recompiles, what takes a
+    # number or a size, and the last three, what stands beside it, or whose a line is.
     asked = {"IND002", "RCP002", "RCP005", "RCP007", "RCP016", "GBR019", "IND019", "ERR017"}
     assert found - {"NUM001", "ONE019", "CMP001", "CMP008", *asked} == _PLACED
 

@@ -17,10 +17,15 @@ if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
     from tracelens.logs.onednn_verbose import PrimitiveExec
 
-__all__ = ["SIGNALS_OF_A_PACKAGE", "UserLines", "signals_of_a_package"]
+__all__ = ["SIGNALS", "SIGNALS_OF_A_PACKAGE", "UserLines", "signals_of_a_package"]
 
 #: Operators on signals, as graphs name them.
 _ON_SIGNALS = frozenset({"conv1d", "conv_transpose1d", "avg_pool1d", "max_pool1d"})
+#: Why it is a note below a fifth of the time: nothing was gained where it was tried.
+SIGNALS = (
+    "signals have no channels-last layout, and models that were written for images of height 1 "
+    "instead were no faster"
+)
 #: Why it is a note: nobody who uses a package writes its layers anew.
 SIGNALS_OF_A_PACKAGE = (
     "signals of three dimensions have no channels-last layout, and the layers are an installed "

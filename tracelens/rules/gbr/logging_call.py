@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import ClassVar
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
 
 from tracelens.dynamo.breaks import BreakSite
+from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.remedies import Remedy
-from tracelens.report import Severity
+from tracelens.report import Finding, Severity
 from tracelens.rules.gbr._site_rule import BreakData, SiteRule, own
+
+if TYPE_CHECKING:
+    from tracelens.frames import Frame
+    from tracelens.logs.graph_breaks import GraphBreak
+    from tracelens.logs.guards import GuardTree
 
 __all__ = ["LoggingCall"]
 
@@ -23,6 +30,8 @@ _METHODS = (
     *("debug", "info", "warning", "error", "exception", "critical", "log"),
     *("isEnabledFor", "hasHandlers"),
 )
+#: The setting for methods of loggers alone, up to torch 2.10.
+_BEFORE = "ignore_logger_methods"
 #: ... and what it has to answer.
 _ANSWERS = ("getEffectiveLevel", "getChild", "findCaller", "makeRecord")
 
@@ -54,9 +63,22 @@ def _is_within(data: BreakData) -> bool:
     return "ogger method" not in data.reason and "Logger not supported" not in data.reason
 
 
+def _called(data: BreakData) -> str:
+    return _of_module(data) or f"logging.Logger.{_method(data)}"
+
+
 def _ignored(setting: str, data: BreakData) -> str:
-    method = _of_module(data) or f"logging.Logger.{_method(data)}"
-    return f"import logging; torch._dynamo.config.{setting}.add({method})"
+    """Return the setting for the line, and for what other lines of the run call."""
+    others = getattr(data, "others", ())
+    if setting == _BEFORE:
+        others = [one for one in others if one.startswith("logging.Logger.")]
+    called = sorted({_called(data), *others})
+    how = f"add({called[0]})" if len(called) == 1 else f"update({{{', '.join(called)}}})"
+    return f"import logging; torch._dynamo.config.{setting}.{how}"
+
+
+def _may_be_left_out(data: BreakData) -> bool:
+    return not (_is_within(data) or _needs_answer(data)) or bool(_of_module(data))
 
 
 class LoggingCall(SiteRule):
@@ -106,6 +128,12 @@ class LoggingCall(SiteRule):
         ),
         micro="graph_break:logger",
     )
+
+    class Data(BreakData):
+        """A line, and what the other lines of the run call that break for a logger."""
+
+        others: tuple[str, ...] = ()
+
     remedies = (
         Remedy(
             "name-the-loss",
@@ -120,9 +148,7 @@ class LoggingCall(SiteRule):
             "ignore-logger",
             "Let Dynamo leave the call out of the compiled code: it then logs nothing there.",
             when="a method of a logger, or a function of `logging` that the line calls",
-            applies=lambda data: (
-                not (_is_within(data) or _needs_answer(data)) or bool(_of_module(data))
-            ),
+            applies=_may_be_left_out,
             setting=lambda data: _ignored("ignore_logging_functions", data),
             since="2.11",
             basis="tested",
@@ -134,7 +160,7 @@ class LoggingCall(SiteRule):
             "The same in older versions.",
             when="a method of a logger",
             applies=lambda data: not (_is_within(data) or _of_module(data) or _needs_answer(data)),
-            setting=lambda data: _ignored("ignore_logger_methods", data),
+            setting=lambda data: _ignored(_BEFORE, data),
             since="2.6",
             until="2.10",
             basis="untestable",
@@ -149,6 +175,32 @@ class LoggingCall(SiteRule):
             proof="tests/advice/GBR004/log-outside.py",
         ),
     )
+
+    def each(
+        self,
+        found: list[BreakSite],
+        breaks: Table[GraphBreak],
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+    ) -> Iterator[Finding]:
+        """Yield one finding per line; the setting of each is for all of them."""
+        findings = list(super().each(found, breaks, frames, trees))
+        told = [self.data_of(finding) for finding in findings]
+        called = {
+            _called(data)
+            for data in told
+            if isinstance(data, BreakData) and _may_be_left_out(data) and not _is_loss_type(data)
+        }
+        for finding, data in zip(findings, told, strict=True):
+            others = called - {_called(data)} if isinstance(data, BreakData) else None
+            if not others or not isinstance(data, BreakData):
+                yield finding
+                continue
+            more = self.Data(**data.model_dump() | {"others": tuple(sorted(others))})
+            given = {one.id for one in finding.advice}
+            advice = tuple(one for one in self.advise(more) if one.id in given)
+            update = {"data": more.model_dump(mode="json"), "advice": advice}
+            yield finding.model_copy(update=update)
 
     def what(self, site: BreakSite) -> str:
         """Name the call."""

@@ -26,7 +26,7 @@ from tracelens.onednn.excerpts import LEAST_MS, SHARE_OF_EXCERPT, adjacent, is_e
 from tracelens.onednn.runs import Spent, steady, times
 from tracelens.onednn.stories import CHANNELS_LAST
 from tracelens.onednn.summary import quote
-from tracelens.onednn.user_lines import SIGNALS_OF_A_PACKAGE, signals_of_a_package
+from tracelens.onednn.user_lines import SIGNALS, SIGNALS_OF_A_PACKAGE, signals_of_a_package
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, Severity
 from tracelens.report.stories import Story
@@ -48,10 +48,6 @@ MIN_SHAPES = 2
 MIN_SHARE, ACT_SHARE = 0.01, 0.04
 #: Dimensions of a signal, which has no channels-last layout.
 _SIGNAL = 3
-_SIGNALS = (
-    "signals have no channels-last layout, and models that were written for images of height 1 "
-)
-_SIGNALS += "instead were no faster"
 #: Primitives that stand between the conversions.
 _SURROUNDED = frozenset(
     {"convolution", "deconvolution", "pooling", "batch_normalization", "lrn", "resampling"}
@@ -180,7 +176,7 @@ class ActivationLayoutPingPong(Rule):
             if around.is_of_signals and not light:
                 fixed = signals_of_a_package(graphs)
                 few = spent.share(ms) < SHARE_OF_EXCERPT
-                reason = SIGNALS_OF_A_PACKAGE if fixed else _SIGNALS if few else ""
+                reason = SIGNALS_OF_A_PACKAGE if fixed else SIGNALS if few else ""
             yield self._finding(around, spent, run, once=once, light=reason)
 
     def _finding(

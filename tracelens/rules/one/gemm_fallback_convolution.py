@@ -18,7 +18,12 @@ from tracelens.onednn.refusals import Refusals
 from tracelens.onednn.runs import Fast, Runs, Spent, groups, instruction_set, is_unrolled, times
 from tracelens.onednn.stories import CHANNELS_LAST
 from tracelens.onednn.summary import quote
-from tracelens.onednn.user_lines import SIGNALS_OF_A_PACKAGE, UserLines, signals_of_a_package
+from tracelens.onednn.user_lines import (
+    SIGNALS,
+    SIGNALS_OF_A_PACKAGE,
+    UserLines,
+    signals_of_a_package,
+)
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity, Where
 from tracelens.report.stories import Story
@@ -69,7 +74,8 @@ class GemmFallbackConvolution(Rule):
     execution that is not repeated is not counted. Where the image is in channels-last already, the
     layout is not the reason: that is no warning, nor are less than 0.5 ms in all, nor a
     convolution of a signal that is not in the program's own lines: it would have to be written
-    anew. Where all of these lines are known to be an installed package's, it is a note.
+    anew. Where all of these lines are known to be an installed package's, it is a note, and below
+    a fifth of the time.
 
     ## What to do
     Convert model and input to channels-last once; ``torch.compile`` keeps the layout. Compare the
@@ -120,8 +126,10 @@ class GemmFallbackConvolution(Rule):
             id="two-dimensional",
             text="Give the signal a height of 1 and use Conv2d in channels-last: there is no such "
             "layout for three dimensions.",
-            when="signals of 3 dimensions in the default layout",
-            applies=lambda data: data.is_plain and set(data.ranks) == {3},
+            when="signals of 3 dimensions in the default layout, in a fifth of the time",
+            applies=lambda data: (
+                data.is_plain and set(data.ranks) == {3} and (data.share or 0) >= SHARE_OF_EXCERPT
+            ),
             proof="tests/advice/ONE002/two-dimensional.py",
             basis="tested",
             edits=True,
@@ -230,6 +238,7 @@ class GemmFallbackConvolution(Rule):
         signals = set(data.ranks) == {3}
         act = default and ms >= LEAST_MS and (own or not signals)
         fixed = signals and signals_of_a_package(graphs)
+        little = signals and spent.share(ms) < SHARE_OF_EXCERPT
         layout = "torch's default layout" if default else "another layout than torch's default"
         return self.finding(
             primitive,
@@ -240,7 +249,7 @@ class GemmFallbackConvolution(Rule):
                 f"in {layout}. The most expensive is {found[0].label}.{why}"
             ),
             severity=Severity.WARNING if act else Severity.INFO,
-            harmless=SIGNALS_OF_A_PACKAGE if fixed else None,
+            harmless=SIGNALS_OF_A_PACKAGE if fixed else SIGNALS if little else None,
             confidence=Confidence.MEDIUM,
             count=count,
             where=where,

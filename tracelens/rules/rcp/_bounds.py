@@ -7,6 +7,7 @@ from tracelens.rules.rcp._branched import branches
 from tracelens.rules.rcp._relation import (
     RelationData,
     is_float,
+    is_layout,
     is_made_inside,
     needs_number,
 )
@@ -69,8 +70,8 @@ def looked_at(data: RelationData) -> str:
     if data.of_one:
         text = f" {data.of_one}"
     else:
-        text = " Nothing is known that spares this entry: the condition is on no remainder and no "
-        text += "stride, and "
+        text = " Nothing is known that spares this entry: the condition is on "
+        text += "a stride, and " if is_layout(data) else "no remainder and no stride, and "
         text += (
             "the line branches on the size of a tensor that the function makes itself."
             if is_made_inside(data)
