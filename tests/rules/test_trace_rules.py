@@ -105,8 +105,8 @@ def test_first_compilations_in_a_trace_without_steps_are_a_note() -> None:
 
 
 def test_kernels_of_a_graph_are_not_launched_one_by_one() -> None:
-    kernels = [kernel("k", 10 * at, 2) for at in range(1_000)]
-    one_by_one = [launch(10 * at - 3, 3) for at in range(1_000)]
+    kernels = [kernel("k", 20 * at, 2) for at in range(1_000)]
+    one_by_one = [launch(20 * at - 3, 3) for at in range(1_000)]
     assert "TRC002" in found([*kernels, *one_by_one])
     assert "TRC002" not in found([*kernels, launch(0, 40, "cudaGraphLaunch")])
 

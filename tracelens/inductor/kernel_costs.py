@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
 from tracelens.report import Cost
-from tracelens.traces.rows import KernelTime
-from tracelens.traces.views import COMPUTING
+
+if TYPE_CHECKING:
+    from tracelens.traces.rows import KernelTime
 
 __all__ = ["cost_of"]
 
@@ -17,6 +19,10 @@ def cost_of(kernels: AbstractSet[str], times: Table[KernelTime]) -> Cost | None:
 
     None where no trace of the run holds them.
     """
+    if not len(times):
+        return None
+    from tracelens.traces.views import COMPUTING  # noqa: PLC0415 -- most logs come without a trace
+
     rows = [row.record for row in times if row.record.share is not None]
     ms = sum(row.sum_ms for row in rows if row.full_name in kernels)
     whole = sum(row.sum_ms for row in rows)

@@ -243,6 +243,7 @@ class RequiresGradMismatch(TensorRule):
         if is_written(data):
             update["message"] = finding.message + _WRITTEN
         rest = data.is_hit or data.recompiles > 1 or data.package or data.lost or data.callers
+        rest = rest or data.function == "forward"  # of a layer: the model may be compiled instead
         if data.is_variable and not (advice or rest or finding.harmless):
             update |= {"harmless": _EITHER, "severity": Severity.NONE}
         return finding.model_copy(update=update)
