@@ -242,9 +242,9 @@ class RequiresGradMismatch(TensorRule):
         update = {"data": data.model_dump(mode="json"), "advice": advice}
         if is_written(data):
             update["message"] = finding.message + _WRITTEN
-        rest = data.is_hit or data.recompiles > 1 or data.package or data.lost or data.callers
-        rest = rest or data.function == "forward"  # of a layer: the model may be compiled instead
-        if data.is_variable and not (advice or rest or finding.harmless):
+        rest = data.is_hit or data.recompiles > 1 or bool(data.package or data.lost or data.callers)
+        is_layer = data.function == "forward"  # the model may be compiled in its place
+        if data.is_variable and not (advice or rest or is_layer or finding.harmless):
             update |= {"harmless": _EITHER, "severity": Severity.NONE}
         return finding.model_copy(update=update)
 
