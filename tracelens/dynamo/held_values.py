@@ -40,6 +40,8 @@ class Held(NamedTuple):
     origins: tuple[str, ...] = ()
     #: The program's line that a guard stands for, where it names one.
     code: str = ""
+    #: How many entries of the function there are.
+    of: int = 0
 
     @property
     def kind(self) -> str:
@@ -90,6 +92,7 @@ def differing(entries: dict[int, GuardTree]) -> tuple[Held, ...]:
             len(own),
             tuple(dict.fromkeys(one.origin for one in comments.get(source, ()) if one.origin)),
             next((one.code for one in comments.get(source, ()) if one.code), ""),
+            len(entries),
         )
         for source, own in found.items()
         if newest in own and _is_certain(values := tuple(dict.fromkeys(own.values())))

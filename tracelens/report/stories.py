@@ -30,6 +30,7 @@ __all__ = [
     "backend_failed",
     "called_apart",
     "called_in_lost",
+    "failed_entry",
     "failure",
     "frame",
     "given_up",
@@ -54,6 +55,8 @@ RESUMED = "torch_dynamo_resume_in_"
 _MAX_DIGITS = 10
 #: Stories of traces: what they tell of are shares of the time that is in the trace.
 OF_TRACES = "trace "
+#: A compilation that failed: what led to it is not harmless, whatever it is in other programs.
+FAILED_ENTRY = "failed entry"
 #: ... and how many times the share of its cause a symptom may have.
 MOST_TIMES = 2.0
 
@@ -147,6 +150,11 @@ def backend_failed() -> Story:
     return ("backend failed",)
 
 
+def failed_entry(file: str, line: int | None, changed: str) -> Story:
+    """The compiler failed on an entry of the function there, compiled since something changed."""
+    return FAILED_ENTRY, file, line, changed
+
+
 def failure(exception: str, where: Where | None) -> Story:
     """An exception, at the user's line that it comes from."""
     return "failure", exception, where.file if where else "", where.line if where else None
@@ -174,7 +182,8 @@ def told_once(findings: Sequence[Finding], tellers: Mapping[str, Teller]) -> lis
         named = [finding.explained_by, *(leaders.get(key) for key in keys)]
         causes = [one for one in named if one and one in tellable and one != finding.id]
         cause = next((c for c in causes if c not in timed or _bears(by_id[c], finding)), None)
-        if cause is not None and finding.severity is not Severity.NONE:
+        failed = any(key[0] == FAILED_ENTRY and leaders.get(key) == cause for key in keys)
+        if cause is not None and (failed or finding.severity is not Severity.NONE):
             above[finding.id] = cause
     roots = {one: _root(one, above) for one in by_id}
     worst: dict[str, Severity] = {}
@@ -262,6 +271,9 @@ def _retold(
     finding: Finding, root: str, worst: Mapping[str, Severity], costs: Mapping[str, Cost]
 ) -> Finding:
     cause = None if root == finding.id else root
+    if cause is not None and finding.harmless is not None:  # a failure is behind it
+        update = {"explained_by": cause, "severity": Severity.INFO, "harmless": None}
+        return finding.model_copy(update=update)
     severity = worst.get(finding.id, finding.severity) if cause is None else finding.severity
     cost = finding.cost or (costs.get(finding.id) if cause is None else None)
     if (cause, severity, cost) == (finding.explained_by, finding.severity, finding.cost):

@@ -20,12 +20,22 @@ from tracelens.rules.err._failure_rule import (
     in_backward,
     stages_in_turn,
 )
+from tracelens.rules.err._in_recompile import (
+    IN_RECOMPILE,
+    failed_in,
+    recompile_of,
+    said_of,
+    with_facts,
+)
 from tracelens.rules.err._known_messages import REMAINDER, SAID, known
 from tracelens.words import first_line
 
 if TYPE_CHECKING:
     from tracelens.logs._stack import StackFrame
     from tracelens.logs.graph_code import FxGraph
+    from tracelens.logs.guards import GuardTree
+    from tracelens.logs.recompiles import Recompile
+    from tracelens.report.stories import Story
 
 __all__ = ["InternalCompilerError"]
 
@@ -107,6 +117,7 @@ class InternalCompilerError(FailureRule):
     )
     remedies = (
         *SAID,
+        IN_RECOMPILE,
         Remedy(
             "own",
             lambda data: f"Mend {_called(data)}: the compiler called it, and it raised.",
@@ -270,20 +281,43 @@ class InternalCompilerError(FailureRule):
     )
 
     def check(  # type: ignore[override]  # it asks for one more table
-        self, failures: Table[Failure], *, graphs: Table[FxGraph]
+        self,
+        failures: Table[Failure],
+        *,
+        graphs: Table[FxGraph],
+        recompiles: Table[Recompile],
+        trees: Table[GuardTree],
     ) -> Iterator[Finding]:
         """Yield one finding per failure; of the remainder of a size, with its line."""
-        for finding in super().check(failures):
-            data = self.data_of(finding)
+        for told in super().check(failures):
+            finding, data = told, self.data_of(told)
+            if isinstance(data, FailureData) and (
+                again := recompile_of(finding, data, recompiles, trees, graphs)
+            ):
+                data = with_facts(data, *again)
+                finding = told.model_copy(
+                    update={
+                        "data": data.model_dump(mode="json"),
+                        "advice": self.advise(data),
+                        "message": f"{told.message} {said_of(data)}",
+                    }
+                )
             found = known(data) if isinstance(data, FailureData) else None
             line = _remainder(graphs) if found and found.name == REMAINDER else None
             if line is None or not isinstance(data, FailureData):
                 yield finding
                 continue
             facts = {"remainder": line.file, "remainder_line": str(line.line)}
-            told = data.model_copy(update={"facts": data.facts | facts})
-            update = {"data": told.model_dump(mode="json"), "advice": self.advise(told)}
+            full = data.model_copy(update={"facts": data.facts | facts})
+            update = {"data": full.model_dump(mode="json"), "advice": self.advise(full)}
             yield finding.model_copy(update=update)
+
+    def causes(self, finding: Finding) -> Iterator[Story]:
+        """Cause what a recompile that failed is told for."""
+        yield from super().causes(finding)
+        data = self.data_of(finding)
+        if isinstance(data, FailureData):
+            yield from failed_in(data)
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""

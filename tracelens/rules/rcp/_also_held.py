@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo.held_values import CERTAIN, Held, held_at
+from tracelens.dynamo.recompile_history import History, series, settles
+from tracelens.dynamo.recompile_variants import is_size
 from tracelens.report import Advice, FindingData
 from tracelens.words import and_more
 
@@ -36,13 +38,15 @@ _LAYER = re.compile(r"\['\d{1,5}'\]")
 _STACK = "___stack"
 #: Others, and values of each, that a sentence names.
 MAX_OTHERS, MAX_VALUES = 3, 3
+#: So many sizes are those of two layers, or of two kinds of calls.
+TURNS = 2
 
 
 class AlsoHeld(FindingData):
     """A value that each entry of the function is for as well."""
 
     source: str
-    #: ``float``, ``integer`` or ``string``.
+    #: ``float``, ``integer`` or ``string``; ``size`` of a tensor.
     kind: str
     values: tuple[str, ...] = ()
     #: The program's line that the guard stands for, where it names one.
@@ -86,7 +90,8 @@ def also_held(group: Group, trees: Table[GuardTree]) -> tuple[AlsoHeld, ...]:
         if not one.source.startswith(_STACK):
             found.setdefault(_alike(one.source), one)
     found.pop(_alike(str(getattr(group.first.check, "source", ""))), None)
-    return tuple(
+    sizes = _sizes_of(group.history) if group.behind else []
+    return tuple(_size(*one) for one in sizes) + tuple(
         AlsoHeld(
             source=one.source,
             kind=one.kind,
@@ -96,6 +101,21 @@ def also_held(group: Group, trees: Table[GuardTree]) -> tuple[AlsoHeld, ...]:
         )
         for one in found.values()
     )
+
+
+def _sizes_of(history: History) -> list[tuple[str, int | None, list[str]]]:
+    """Return the sizes of a function that stay constants: of what, its dimension, and which."""
+    return [
+        (values.subject[3], values.subject[4], values.values)
+        for values in series([history])
+        if is_size(values.checks[0]) and not settles(values) and len(set(values.values)) > TURNS
+    ]
+
+
+def _size(source: str, dimension: int | None, values: list[str]) -> AlsoHeld:
+    what = source if dimension is None else f"{source}.shape[{dimension}]"
+    padded = "pad it to one size, or a few, where what is added can be masked or cut off again"
+    return AlsoHeld(source=what, kind="size", values=tuple(values[:MAX_VALUES]), change=padded)
 
 
 def _alike(source: str) -> str:

@@ -60,6 +60,8 @@ class Group(msgspec.Struct):
     #: What its entries are for by their guards, where recompiles name less: another guard of the
     #: same entries failed first.
     held: tuple[str, ...] = ()
+    #: What has another size in each entry, where recompiles name that alone.
+    behind: str = ""
 
     @property
     def history(self) -> History:
@@ -96,7 +98,10 @@ class Group(msgspec.Struct):
     def times(self) -> str:
         """How many recompiles, for a sentence."""
         times = "one recompile" if len(self.steps) == 1 else f"{len(self.steps)} recompiles"
-        if self.held:
+        if self.behind:
+            named = "which names" if len(self.steps) == 1 else "which name"
+            times += f", {named} the size of `{self.behind}`, since that is checked first"
+        elif self.held:
             times += ", and more entries, of which another guard fails first"
         return and_earlier(times, len(self.earlier))
 

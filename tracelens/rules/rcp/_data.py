@@ -32,6 +32,7 @@ from tracelens.report.stories import (
     Story,
     called_apart,
     called_in_lost,
+    failed_entry,
     layers_apart,
     recompiles,
     resumed,
@@ -44,6 +45,7 @@ from tracelens.rules.rcp._architectures import architectures
 __all__ = [
     "KEPT",
     "RESUMED",
+    "SIZES",
     "USUAL_LIMIT",
     "Function",
     "Guard",
@@ -64,6 +66,8 @@ _PART = re.compile(r"\._(?:modules|parameters|buffers)\['(\w{1,80})'\]")
 _REST = re.compile(rf"`{RESUMED}(\w{{1,80}})_at_\d{{1,9}}`")
 #: Where a module keeps what changed.
 KEPT = "module"
+#: Causes that are sizes of tensors.
+SIZES = frozenset({"RCP002", "RCP003", "RCP016"})
 #: Values from which on a number that only grows is a counter.
 COUNTS = 3
 #: Entries of a function, unless the program raises the limit.
@@ -184,6 +188,8 @@ class ManyData(RecompileData):
 
     #: The other ones: a change for ``source`` alone leaves an entry for each value.
     others: tuple[AlsoHeld, ...] = ()
+    #: What has another size in each entry, where recompiles name that, and not the number.
+    behind: str = ""
 
 
 @singledispatch
@@ -313,11 +319,17 @@ class RecompileRule(Rule):
         data = self.data_of(finding)
         if isinstance(data, RecompileData):
             yield from (recompiles(one.file, one.line) for one in data.functions)
+            if isinstance(data, ManyData) and data.behind:
+                yield from (counted(one.file, one.line) for one in data.functions)
 
     def follows(self, finding: Finding) -> Iterator[Story]:
         """Belong to the graph break behind which the function begins, or to a lost caller."""
         data = self.data_of(finding)
         if isinstance(data, RecompileData):
+            if finding.harmless is not None:  # but where the compiler failed on the entry
+                yield from (failed_entry(f.file, f.line, data.source) for f in data.functions)
+            if data.cause in SIZES:
+                yield from (counted(one.file, one.line) for one in data.functions)
             yield from told_by(data)
             yield from (called_in_lost(one.file, one.line) for one in data.functions)
             if self.by_caller:  # what is compiled along with the first follows from it
@@ -333,6 +345,11 @@ class RecompileRule(Rule):
 def _is_layer(one: Function) -> bool:
     """Whether it is the forward of a layer of torch's own."""
     return one.name == "forward" and "/torch/nn/modules/" in one.file.replace("\\", "/")
+
+
+def counted(file: str, line: int) -> Story:
+    """Entries of the function defined there, of which each is for another value of a number."""
+    return "counted", file, line
 
 
 def is_finite(data: RecompileData) -> bool:

@@ -74,8 +74,9 @@ def tell(
         places = (step.place for step in steps)
         apart = modules_of(compiled, place, places, trees, source=data.source)
         data = data.model_copy(update={"apart": apart})
-    if others := also_held(group, trees):
-        data = ManyData(**dict(data), others=others)
+    others = also_held(group, trees)
+    if others or group.behind:
+        data = ManyData(**dict(data), others=others, behind=group.behind)
     if _is_kept(data, history, frames):
         data = data.model_copy(update={"held": KEPT})
     if texts:

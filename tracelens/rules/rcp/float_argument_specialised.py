@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 from tracelens.dynamo.apart import elsewhere
 from tracelens.dynamo.entry_guards import entry_of, is_tensor
@@ -17,6 +18,7 @@ from tracelens.logs.recompiles import Recompile, Source
 from tracelens.remedies import Remedy, apart
 from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._also_held import holding, tensorified
+from tracelens.rules.rcp._behind import behind_sizes, quoting_guards
 from tracelens.rules.rcp._branched import BRANCH, branched
 from tracelens.rules.rcp._changes import Group, groups
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
@@ -298,7 +300,9 @@ class FloatArgumentSpecialised(RecompileRule):
         graphs: Table[FxGraph],
     ) -> Iterator[Finding]:
         """Yield one finding per function and name."""
-        for group in holding(groups(self.code, recompiles, limits), trees):
+        own = groups(self.code, recompiles, limits)
+        unnamed = behind_sizes(self.code, own, recompiles, limits, trees)
+        for group in chain(holding(own, trees), unnamed):
             title, text, harmless = _told(group, trees)
             told = tell(
                 self,
@@ -325,7 +329,7 @@ class FloatArgumentSpecialised(RecompileRule):
             advice, said = apart(self.advise(data), self.remedies)
             message = f"{told.message.removesuffix(before).rstrip()} {said}".rstrip()
             update = {"data": data.model_dump(mode="json"), "advice": advice, "message": message}
-            yield told.model_copy(update=update)
+            yield quoting_guards(told.model_copy(update=update), group, trees)
 
 
 def _told(group: Group, trees: Table[GuardTree]) -> tuple[str, str, str | None]:

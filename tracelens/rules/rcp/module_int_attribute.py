@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 from tracelens.dynamo.entry_guards import entry_called, entry_of, parameter_sizes
 from tracelens.dynamo.recompile_history import Step
@@ -17,6 +18,7 @@ from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._also_held import holding
+from tracelens.rules.rcp._behind import behind_sizes, quoting_guards
 from tracelens.rules.rcp._branched import BRANCH, branched, guarded_lines
 from tracelens.rules.rcp._changes import Group, groups
 from tracelens.rules.rcp._data import (
@@ -180,7 +182,7 @@ class ModuleIntAttribute(RecompileRule):
             "count-outside",
             _count_outside,
             when="the line counts, and the counter is reached through a global, or two entries for "
-            "two values of it have the same graph",
+            "two values of it have the same graph, or recompiles name a size alone",
             applies=lambda data: (
                 _counts(data) and (is_global(data) or (data.held == COUNTED and not data.package))
             ),
@@ -260,7 +262,9 @@ class ModuleIntAttribute(RecompileRule):
         graphs: Table[FxGraph],
     ) -> Iterator[Finding]:
         """Yield one finding per function and attribute."""
-        for group in holding(groups(self.code, recompiles, limits), trees):
+        told = groups(self.code, recompiles, limits)
+        unnamed = behind_sizes(self.code, told, recompiles, limits, trees)
+        for group in chain(holding(told, trees), unnamed):
             name = group.cause.what
             two = _turns(group, trees)
             turns = bool(two) and _is_of_sizes(group, trees)
@@ -269,7 +273,7 @@ class ModuleIntAttribute(RecompileRule):
             text = f"{name} was {came}: {group.times}. "
             through = any(guard.scope == "G" for guard in guards_of([group.first.check]))
             text += _WHAT_HELD.get(held) or _WHAT[through]
-            yield tell(
+            found = tell(
                 self,
                 group,
                 frames,
@@ -287,6 +291,7 @@ class ModuleIntAttribute(RecompileRule):
                 harmless=_FITS if held == SYMBOL else _harmless(group),
                 held=held,
             )
+            yield quoting_guards(found, group, trees)
 
 
 def _turns(group: Group, trees: Table[GuardTree]) -> list[str]:
@@ -362,7 +367,9 @@ def _held(group: Group, trees: Table[GuardTree], graphs: Table[FxGraph]) -> str:
     hinted = any(step.failure and step.failure.hint for step in steps)
     if group.most > 1 or hinted or _OF_MODULE.match(name):  # torch 2.8 says it of those of modules
         alone = all(_is_count(one, name) for one in lines) and any(
-            is_same_graph(graphs, step.place, step.failure.entry) for step in steps if step.failure
+            group.behind or is_same_graph(graphs, step.place, step.failure.entry)
+            for step in steps
+            if step.failure
         )
         return COUNTED if alone else ""
     return SYMBOL if all(_is_symbol(name, step, trees) for step in steps) else OBJECT
