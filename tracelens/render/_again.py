@@ -29,6 +29,7 @@ _PLACED = frozenset(
         *("IND011", "IND012", "IND017", "IND021", "IND027", "IND028", "IND029", "IND030", "IND031"),
         "IND032",
         "IND033",
+        "NUM003",
         *("ONE001", "ONE002", "ONE003", "ONE004", "ONE009", "ONE010", "ONE018", "ONE021"),
         "ONE023",
     }
