@@ -47,7 +47,7 @@ SUPPORTED = {
     "RCP009": "fires-class-per-layer.log",
     "RCP010": "fires-many-modes.log",
     "RCP011": "fires-inference-tensors.log",
-    "RCP012": "fires-once.log",
+    "RCP012": "quiet-once.log",
     "RCP013": "fires-three-dtypes.log",
     "RCP014": "fires-three-ranks.log",
     "RCP015": "fires-transposed.log",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite
@@ -12,7 +12,7 @@ from tracelens.report import FindingData
 from tracelens.report.stories import as_written
 from tracelens.rules.gbr._break_data import BreakData
 
-__all__ = ["LEAVE_FUNCTION_OUT", "WHOLE", "Whole", "whole_in", "whole_of"]
+__all__ = ["LEAVE_FUNCTION_OUT", "WHOLE", "Calls", "Whole", "whole_in", "whole_of"]
 
 #: So many lines: each of them ends a graph, and what is between is little.
 MANY = 4
@@ -28,7 +28,20 @@ class Whole(FindingData):
     lines: int
 
 
-def whole_of(data: BreakData, sites: Sequence[BreakSite]) -> Whole | None:
+class Calls:
+    """The lines that break, by where they are and by the functions that lead to them."""
+
+    def __init__(self, sites: Iterable[BreakSite]) -> None:
+        self.at: dict[tuple[str, int], list[BreakSite]] = {}
+        self.within: dict[tuple[str, str], set[tuple[str, int]]] = {}
+        for site in sites:
+            self.at.setdefault((site.line.file, site.line.line), []).append(site)
+            for frame in site.stack:
+                lines = self.within.setdefault((frame.file, frame.function), set())
+                lines.add((site.record.file, site.record.line))
+
+
+def whole_of(data: BreakData, calls: Calls) -> Whole | None:
     """Return the function around a line that was given up, if it can be left out from outside.
 
     A line of the package calls it by a name of its module, so that the name can be set there.
@@ -36,9 +49,7 @@ def whole_of(data: BreakData, sites: Sequence[BreakSite]) -> Whole | None:
     if not (data.package and data.skipped):
         return None
     lost = {as_written(name) for name in data.lost} & set(data.lost)
-    for site in sites:
-        if (site.line.file, site.line.line) != (data.file, data.line):
-            continue
+    for site in calls.at.get((data.file, data.line), ()):
         for above, below in zip(site.stack, site.stack[1:], strict=False):
             name = below.function
             if name not in lost or not re.search(rf"(?<![\w.]){re.escape(name)}\(", above.code):
@@ -46,14 +57,10 @@ def whole_of(data: BreakData, sites: Sequence[BreakSite]) -> Whole | None:
             found = _PACKAGES.search(above.file.replace("\\", "/"))
             if found is None or user_code.package(above.file) != data.package:
                 continue
-            lines = {
-                (one.record.file, one.record.line)
-                for one in sites
-                if any((f.file, f.function) == (below.file, name) for f in one.stack)
-            }
-            if len(lines) >= MANY:
+            lines = len(calls.within[below.file, name])
+            if lines >= MANY:
                 module = found["module"].replace("/", ".").removesuffix(".__init__")
-                return Whole(function=name, module=module, lines=len(lines))
+                return Whole(function=name, module=module, lines=lines)
     return None
 
 

@@ -35,7 +35,7 @@ from tracelens.rules.gbr._site_rule import (
     named,
     own,
 )
-from tracelens.rules.gbr._whole import LEAVE_FUNCTION_OUT, WHOLE, Whole, whole_in, whole_of
+from tracelens.rules.gbr._whole import LEAVE_FUNCTION_OUT, WHOLE, Calls, Whole, whole_in, whole_of
 
 __all__ = ["DynamicOutputShape"]
 
@@ -368,13 +368,14 @@ class DynamicOutputShape(SiteRule):
             isinstance(one, BreakData) and _is_within(one) for one in told_of
         ):  # with the setting that line raises
             findings = [_uncaptured(finding) for finding in findings]
+        calls = Calls(sites(breaks) if findings else ())
         for finding in findings:
             data = self.data_of(finding)
             if not isinstance(data, BreakData):
                 yield finding
                 continue
             rest = _stays(rests.get((data.file, data.function, data.line)), data)
-            whole = whole_of(data, sites(breaks))
+            whole = whole_of(data, calls)
             if not (rest or whole):
                 yield finding
                 continue
