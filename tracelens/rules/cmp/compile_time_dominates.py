@@ -126,7 +126,7 @@ class CompileTimeDominates(Rule):
             if again.times:
                 yield self._of_module(sums, rest, again, sums.seconds * _share(again, spans))
                 return
-            alike = siblings(graphs)
+            alike = graphs.derived(siblings)
             if alike.is_apart:
                 yield self._of_siblings(sums, rest, alike)
                 return

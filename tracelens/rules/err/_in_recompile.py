@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from tracelens.dynamo.entry_guards import of_compilation
 from tracelens.logs.recompiles import Recompile, ValueCheck
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, stories
@@ -37,26 +40,43 @@ def recompile_of(
     """
     if in_backward(data) or not (data.stack and finding.evidence):
         return None
-    first = data.stack[0]
-    at = finding.evidence[0]
-    before = [
-        (place, seen.record)
-        for place, seen in recompiles.events()
-        if place.input == at.input and place.line < at.line and not seen.record.refused
-    ]
-    place, record = before[-1] if before else (None, None)
-    if place is None or record is None or record.newest is None:
+    first, at = data.stack[0], finding.evidence[0]
+    before = recompiles.derived(_in_order).get(at.input, [])
+    number = bisect_left(before, at.line, key=lambda one: one[0].line)
+    if not number:
         return None
-    if (record.function, record.file) != (first.function, first.file):
+    place, record = before[number - 1]
+    if record.newest is None or (record.function, record.file) != (first.function, first.file):
         return None
-    compiled = any(other.compilation == place.compilation for other, _ in trees.events())
-    traced = (
-        other.frame
-        for other, _ in graphs.events()
-        if other.input == at.input and place.line < other.line < at.line
-    )
-    is_other = any(one and one.partition("_")[0] != place.frame for one in traced)
-    return None if compiled or is_other else (place, record)
+    if of_compilation(trees, place.compilation):
+        return None
+    graphs_of = graphs.derived(_traced).get(at.input, [])
+    begin = bisect_right(graphs_of, place.line, key=itemgetter(0))
+    end = bisect_left(graphs_of, at.line, key=itemgetter(0))
+    is_other = any(graphs_of[number][1] != place.frame for number in range(begin, end))
+    return None if is_other else (place, record)
+
+
+def _in_order(recompiles: Table[Recompile]) -> dict[str, list[tuple[Place, Recompile]]]:
+    """Return the recompiles of each input that were not refused, by line."""
+    found: dict[str, list[tuple[Place, Recompile]]] = {}
+    for place, seen in recompiles.events():
+        if not seen.record.refused:
+            found.setdefault(place.input, []).append((place, seen.record))
+    for rows in found.values():
+        rows.sort(key=lambda one: one[0].line)
+    return found
+
+
+def _traced(graphs: Table[FxGraph]) -> dict[str, list[tuple[int, str]]]:
+    """Return the line of each graph of an input whose frame is known, and that, by line."""
+    found: dict[str, list[tuple[int, str]]] = {}
+    for place, _ in graphs.events():
+        if place.frame:
+            found.setdefault(place.input, []).append((place.line, place.frame.partition("_")[0]))
+    for rows in found.values():
+        rows.sort()
+    return found
 
 
 def with_facts(data: FailureData, place: Place, record: Recompile) -> FailureData:

@@ -303,7 +303,7 @@ class InternalCompilerError(FailureRule):
                     }
                 )
             found = known(data) if isinstance(data, FailureData) else None
-            line = _remainder(graphs) if found and found.name == REMAINDER else None
+            line = graphs.derived(_remainder) if found and found.name == REMAINDER else None
             if line is None or not isinstance(data, FailureData):
                 yield finding
                 continue

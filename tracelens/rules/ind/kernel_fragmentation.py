@@ -179,7 +179,7 @@ class KernelFragmentation(Rule):
     ) -> Iterator[Finding]:
         """Yield one finding about members of an ensemble, or the graph with most small kernels."""
         ensembles = [found for row in modules if (found := members(row))]
-        alike = siblings(graphs)
+        alike = graphs.derived(siblings)
         if ensembles and not (alike.can_stack and not alike.is_shared):
             yield self._ensemble(max(ensembles, key=lambda one: len(one.steps)))
         else:
@@ -263,7 +263,7 @@ class KernelFragmentation(Rule):
 
 def _siblings(graphs: Table[FxGraph]) -> Siblings | None:
     """Return modules that one call can compute; None where there are none."""
-    found = siblings(graphs)
+    found = graphs.derived(siblings)
     return found if found.can_stack else None
 
 

@@ -23,7 +23,7 @@ from tracelens.rules.rcp._changes import Group, limit_of, owner
 from tracelens.rules.rcp._data import SIZES
 
 if TYPE_CHECKING:
-    from tracelens.evidence import Table
+    from tracelens.evidence import Place, Seen, Table
     from tracelens.logs.guards import Guard, GuardTree
     from tracelens.logs.recompile_limits import RecompileLimit
 
@@ -77,14 +77,23 @@ def quoting_guards(finding: Finding, group: Group, trees: Table[GuardTree]) -> F
         return finding
     name = _name(group.first)
     quotes: list[EvidenceLine] = []
-    own = {step.place.compilation for _, step in group.steps}
-    for place, seen in trees.events():
-        if place.compilation in own and len(quotes) < MAX_QUOTED:
-            lines = seen.text.split("\n")
-            at = next((n for n, line in enumerate(lines) if _asks(line, name)), None)
-            if at is not None:
-                quotes.append(seen.quote(at=at, place=place))
+    own = dict.fromkeys(step.place.compilation for _, step in group.steps)
+    events = trees.derived(_events)
+    for place, seen in (one for key in own for one in events.get(key, ())):
+        lines = seen.text.split("\n") if len(quotes) < MAX_QUOTED else []
+        at = next((n for n, line in enumerate(lines) if _asks(line, name)), None)
+        if at is not None:
+            quotes.append(seen.quote(at=at, place=place))
     return finding.model_copy(update={"evidence": tuple(quotes)}) if quotes else finding
+
+
+def _events(
+    trees: Table[GuardTree],
+) -> dict[tuple[str, str, str], list[tuple[Place, Seen[GuardTree]]]]:
+    found: dict[tuple[str, str, str], list[tuple[Place, Seen[GuardTree]]]] = {}
+    for place, seen in trees.events():
+        found.setdefault(place.compilation, []).append((place, seen))
+    return found
 
 
 def _name(step: Step) -> str:

@@ -71,8 +71,9 @@ class RequiresGradMismatch(TensorRule):
     once, as before fine-tuning, is a note.
 
     ## What to do
-    Nothing in most programs. Where start-up time or the number of entries matters, compile the
-    model and not its layers, or give the tensor one flag. Where the model is compiled, and a graph
+    Nothing in most programs: a tensor that was given the other flag for the entry's sake gained
+    nothing, and a gradient more was computed in each step. Where start-up time or the number of
+    entries matters, compile the model and not its layers. Where the model is compiled, and a graph
     break leaves its layers to be compiled one by one, remove the break.
 
     ## How a live run confirms it
