@@ -122,3 +122,21 @@ def test_a_reason_alone_is_told_without_a_name(guard: str, tmp_path: Path) -> No
     found = [one for one in analyze(str(path)).findings if one.code.startswith("RCP")]
     assert found
     assert not [one for one in found if "`?`" in one.title + one.message]
+
+
+@pytest.mark.parametrize(("index", "is_batch"), [(0, True), (1, False)])
+def test_no_length_is_left_out_as_a_last_batch(
+    index: int, tmp_path: Path, *, is_batch: bool
+) -> None:
+    """An older entry failed for the first dimension: the batch was smaller beside it."""
+    (folder,) = (Path(__file__).parents[2] / "fixtures" / "rules").glob("RCP003-*")
+    text = (folder / "fires-nearly-all-by-the-clocks.log").read_text("utf-8")
+    first = "- 0/2: tensor 'source' size mismatch at index "
+    path = tmp_path / "run.log"
+    path.write_text(text.replace(f"{first}0.", f"{first}{index}."), encoding="utf-8")
+    found = {
+        one.data["dimension"]: {advice.id for advice in one.advice}
+        for one in analyze(str(path)).findings
+        if one.code == "RCP003"
+    }
+    assert ("drop-last" in found[index]) is is_batch

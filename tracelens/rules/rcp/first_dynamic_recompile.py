@@ -131,7 +131,7 @@ class FirstDynamicRecompile(RecompileRule):
             dropped,
             when="a first dimension that was smaller than before, and recompiles for it that took "
             "much of the compile time",
-            applies=lambda data: data.is_smaller and data.is_heavy and not data.is_batch,
+            applies=lambda data: is_smaller_batch(data) and data.is_heavy and not data.is_batch,
             basis="tested",
             proof="tests/advice/RCP023/drop-last.py",
         ),
