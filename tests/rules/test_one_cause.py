@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tracelens import analyze
 from tracelens.report import Finding
 
@@ -173,3 +175,11 @@ def test_no_more_than_three_places_without_a_rule_are_named(tmp_path: Path) -> N
     named = summary.message.partition(" By place")[0]
     assert named.endswith(", and 1 more.")
     assert "app.py:37" not in named
+
+
+@pytest.mark.parametrize(("part", "severity"), [("much", "error"), ("little", "warning")])
+def test_a_limit_weighs_what_its_entries_took_of_compiling(part: str, severity: str) -> None:
+    """11 of 55 s, and half a second of 53; what changes in it is told as grave as the limit."""
+    findings = told(f"RCP001-recompile-limit-hit/fires-{part}-of-compiling.log.gz")
+    found = {one.code: one.severity.value for one in findings.values()}
+    assert found["RCP001"] == found["RCP006"] == severity

@@ -36,7 +36,8 @@ def test_a_buffer_that_is_used_before_it_is_filled_is_an_error(tmp_path: Path) -
     "more",
     [
         "cpp_fused_unknown_9(buf10)",
-        "buf90 = buf10; del buf10  # reuse",
+        "buf90 = buf10; del buf10  # reuse\ncpp_fused_unknown_9(buf90)",
+        "buf90 = buf10; del buf10  # reuse\nbuf91 = buf90; del buf90  # reuse\nbuf91.zero_()",
         "buf90 = reinterpret_tensor(buf10, (4, 4), (4, 1), 0)",
         "primals_1.copy_(buf10)",
         "buf90 = torch.ops.aten.sort.default(buf10)",
@@ -73,3 +74,16 @@ def test_nothing_that_uses_it_early_is_a_warning(tmp_path: Path) -> None:
     (found,) = told(tmp_path, ", buf10, ", ", buf98, ")
     assert found.severity.value == "warning"
     assert not [one for one in found.advice if one.id == "keep-order"]
+
+
+@pytest.mark.parametrize(
+    ("call", "is_read"),
+    [(CALL.replace("buf10", "buf90"), False), (CALL.replace("buf7", "buf90"), True)],
+)
+def test_memory_that_is_used_again_reads_what_it_held_or_fills_it(
+    tmp_path: Path, call: str, *, is_read: bool
+) -> None:
+    """The last parameter of the kernel is filled, the second one is read."""
+    again = f"{CALL}\nbuf90 = buf10; del buf10  # reuse\n{call.replace('buf10', 'buf91')}"
+    buffers = [name for one in told(tmp_path, CALL, again) for name in one.data["buffers"]]
+    assert ("buf10" not in buffers) is is_read

@@ -57,13 +57,16 @@ class _Memory(msgspec.Struct, eq=False):
     #: The statements that mention it last, and last before that.
     last: Step | None = None
     before: Step | None = None
+    #: What held the same memory before, where no statement has mentioned this one yet.
+    was: _Memory | None = None
 
 
 def never_read(row: Seen[OutputModule]) -> Iterator[NeverRead]:
     """Yield the calls of a module all of whose results are neither read nor returned.
 
-    Any mention in a later statement counts as reading, also a new name for the memory; so does
-    whatever is not understood.
+    Any mention in a later statement counts as reading, also a second name for the memory; so does
+    whatever is not understood. A name under which the memory is used again, as `del` of the first
+    one tells, reads what it held where the first kernel that is called with it reads it, or may.
     """
     module = row.record
     for steps in _functions(module):
@@ -99,7 +102,11 @@ def _of_function(row: Seen[OutputModule], steps: list[Step]) -> Iterator[NeverRe
             continue
         if isinstance(code, Check | Checks | Deletion):
             continue
-        for memory in _mentioned(code, names):
+        overwritten = _overwritten(code, kernels)
+        for name, memory in _mentioned(code, names):
+            if name not in overwritten:
+                _read_before(memory, step)
+            memory.was = None
             _mention(memory, step)
             memory.escaped = memory.escaped or not _is_known(code)
         if isinstance(code, KernelCall) and (kernel := kernels.get(code.kernel)) is not None:
@@ -120,16 +127,26 @@ def _named(code: Allocation | Alias, step: Step, names: dict[str, _Memory]) -> N
     """Note what a new name stands for, and that the old one is mentioned."""
     held = names.get(code.name) if isinstance(code, Alias) else None
     names.pop(code.result, None)
-    if held is not None:
-        _mention(held, step)
-        names[code.result] = held
-    elif isinstance(code, Allocation) and _OWN.match(code.allocator):
+    if isinstance(code, Alias):
+        if held is not None and code.deleted == code.name:
+            names[code.result] = _Memory(escaped=held.escaped, was=held)
+        elif held is not None:
+            _mention(held, step)
+            names[code.result] = held
+    elif _OWN.match(code.allocator):
         names[code.result] = _Memory()
 
 
 def _mention(memory: _Memory, step: Step) -> None:
     if memory.last is not step:
         memory.before, memory.last = memory.last, step
+
+
+def _read_before(memory: _Memory, step: Step) -> None:
+    """Note that what the same memory held under its former names is read."""
+    while (held := memory.was) is not None:
+        _mention(held, step)
+        memory = held
 
 
 def _computes(step: Step, names: tuple[str, ...], kernels: dict[str, KernelDef]) -> bool:
@@ -141,8 +158,19 @@ def _computes(step: Step, names: tuple[str, ...], kernels: dict[str, KernelDef])
     return any(one.writes and name not in names for name, one in pairs)
 
 
-def _mentioned(code: Statement, names: dict[str, _Memory]) -> list[_Memory]:
-    return [names[word] for word in dict.fromkeys(_WORD.findall(code.text)) if word in names]
+def _mentioned(code: Statement, names: dict[str, _Memory]) -> list[tuple[str, _Memory]]:
+    words = dict.fromkeys(_WORD.findall(code.text))
+    return [(word, names[word]) for word in words if word in names]
+
+
+def _overwritten(code: Statement, kernels: dict[str, KernelDef]) -> list[str]:
+    """Return the buffers that a call fills without looking at what they held."""
+    if not isinstance(code, KernelCall) or (kernel := kernels.get(code.kernel)) is None:
+        return []
+    if len(code.names) < len([one for one in kernel.parameters if _is_pointer(one)]):
+        return []
+    pairs = zip(code.names, kernel.parameters, strict=False)
+    return [name for name, one in pairs if _is_pointer(one) and one.writes and not one.reads]
 
 
 def _is_known(code: Statement) -> bool:

@@ -47,7 +47,8 @@ class ResultNeverRead(Rule):
     ## When it is harmless
     Never, as far as we know. Not reported is a kernel that also writes something that is read,
     returned, or not the graph's own (inputs that are updated), one that checks or prints, and code
-    that is cut off or not understood. A buffer that gets a new name counts as read.
+    that is cut off or not understood. A buffer that gets a second name counts as read, and one whose
+    memory is used again where the first kernel that is called with it does not only fill it.
 
     ## What to do
     Compare results and gradients with eager code's. In torch 2.13 on the CPU it is the order that

@@ -13,6 +13,7 @@ from tracelens.dynamo.recompile_history import History, histories
 from tracelens.evidence import Place, Seen, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.frames import Frame
+from tracelens.frames.compile_seconds import CompileSeconds
 from tracelens.frames.recompile_cost import CompiledFrame, cost_of
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
@@ -35,6 +36,9 @@ __all__ = ["RecompileLimitHit"]
 MAX_CAUSES = 3
 MAX_VALUES = 6
 MAX_QUOTED = 4
+#: Up to this part of what compiling took in a run, and from so many seconds of it on, all entries
+#: of a function are little code: to run it eagerly costs little.
+SMALL_SHARE, SMALL_S = 0.05, 10.0
 #: How the line begins that names the reason.
 _REASON = ("last reason:", "reasons:")
 #: Causes whose entries dynamic shapes would have made unnecessary.
@@ -78,7 +82,8 @@ torch._dynamo hit config.recompile_limit (8)
     models share one decorated function, the last reason may be another model's.
 
     ## When it is harmless
-    When the inputs that ran eagerly were a warm-up over sizes that never come again. With
+    When the inputs that ran eagerly were a warm-up over sizes that never come again. A function all
+    of whose entries took next to nothing of a long compilation is little code: a warning. With
     ``fullgraph=True`` nothing runs eagerly: torch raises ``FailOnRecompileLimitHit``, and the
     finding says so where the log shows it.
 
@@ -163,6 +168,7 @@ torch._dynamo hit config.recompile_limit (8)
         limits: Table[RecompileLimit],
         recompiles: Table[Recompile],
         frames: Table[Frame],
+        seconds: Table[CompileSeconds],
         trees: Table[GuardTree],
         failures: Table[Failure],
     ) -> Iterator[Finding]:
@@ -182,11 +188,13 @@ torch._dynamo hit config.recompile_limit (8)
             held = fullest.setdefault(own.definition, own)
             if len(own.steps) > len(held.steps):
                 fullest[own.definition] = own
+        whole = max((one.record.seconds for one in seconds), default=0.0)
         for definition, hits in groups.items():
             history = fullest.get(definition)
-            yield self._finding(
-                hits, history, frames, trees, fatal=any(place in fatal for place, _ in hits)
-            )
+            is_fatal = any(place in fatal for place, _ in hits)
+            small = not is_fatal and history is not None and _is_small(history, frames, whole)
+            severity = Severity.WARNING if small else self.severity
+            yield self._finding(hits, history, frames, trees, fatal=is_fatal, severity=severity)
         if not groups:
             yield from self._raised(failures)
 
@@ -217,6 +225,7 @@ torch._dynamo hit config.recompile_limit (8)
         trees: Table[GuardTree],
         *,
         fatal: bool,
+        severity: Severity,
     ) -> Finding:
         place, seen = next((hit for hit in hits if hit[1].record.reason), hits[0])
         limit = hits[0][1].record.model_copy(update={"reason": seen.record.reason})
@@ -233,6 +242,7 @@ torch._dynamo hit config.recompile_limit (8)
             line.code if line else "",
             title=f"{name} hit the limit of {number}{',' if fatal else ':'} {what}",
             message=_told(limit, history, causes, fatal=fatal),
+            severity=severity,
             confidence=Confidence.HIGH if history else Confidence.MEDIUM,
             count=len(history.steps) if history else len(hits),
             where=user_code.where(line),
@@ -350,6 +360,14 @@ def _cost(code: str, history: History | None, frames: Table[Frame]) -> Cost | No
     cost is not in the log.
     """
     return cost_of(history.steps, frames) if history and code in AVOIDABLE else None
+
+
+def _is_small(history: History, frames: Table[Frame], whole: float) -> bool:
+    """Tell whether all entries took next to nothing of the ``whole`` seconds of compiling."""
+    cost = cost_of(history.steps, frames)
+    if cost is None or cost.ms is None or whole < SMALL_S:
+        return False
+    return cost.ms <= 1000 * SMALL_SHARE * whole
 
 
 def _data(limit: RecompileLimit, history: History | None, causes: list[_Ranked]) -> LimitData:
