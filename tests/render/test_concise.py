@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from pathlib import Path
 
@@ -146,3 +147,25 @@ def test_what_would_show_the_cost_of_a_function_that_runs_eagerly_is_a_trace() -
     page = Text.render(make_report(some, each), Options())
     assert page.count("cost: unknown: needs TORCH_TRACE=trace_dir") == 1
     assert page.count("cost: unknown: needs a profiler trace") == 1
+
+
+@pytest.mark.parametrize("form", ["text", "concise", "json"])
+def test_files_below_where_one_stands_are_named_from_there(
+    form: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """As its reader opens them; what a program reads names them in full, as does another folder."""
+    rules = Path(__file__).parents[2] / "fixtures" / "rules"
+    log = rules / "RCP001-recompile-limit-hit" / "fires-little-of-compiling.log.gz"
+    there = tmp_path / "proj"
+    there.mkdir()
+    text = gzip.decompress(log.read_bytes()).decode().replace("/home/ana/proj", str(there))
+    (there / "run.log").write_text(text, encoding="utf-8")
+    whole = f"{there}/mixer/app.py"
+    for folder, named in ((there, "mixer/app.py"), (tmp_path, "proj/mixer/app.py"), (rules, whole)):
+        monkeypatch.chdir(folder)
+        main(["analyze", str(there / "run.log"), "-f", form, "--no-redact"])
+        words = re.split(r'[\s":]+', capsys.readouterr().out)
+        assert (whole if form == "json" else named) in words

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["Plan", "installed_formats", "shown"]
 
 STDOUT = "-"
+#: Formats that one reads where one stands.
+READ_THERE = frozenset({"concise", "text"})
 #: Bytes of a step's summary that GitHub takes, and bytes that are not worth a beginning.
 MAX_SUMMARY, MIN_SUMMARY = 1_000_000, 2_000
 
@@ -117,6 +119,8 @@ class Plan:
         broken: list[PluginError] = []
         for file, renderer in self.targets:
             options = _for_terminal(asked, terminal) if file == STDOUT else asked
+            if file == STDOUT and renderer.name in READ_THERE and not options.root:
+                options = replace(options, root=_here(report))
             if file != STDOUT and is_folder(file):
                 for part, text in renderer.load().files(report, options).items():
                     save(made(file) / part, text)
@@ -137,6 +141,17 @@ class Plan:
                 add_summary(report, asked)
         if broken:
             raise broken[0]
+
+
+def _here(report: Report) -> str:
+    """Return the folder that one stands in, where a finding is about a file below it; else ""."""
+    try:
+        here = str(Path.cwd())
+    except OSError:  # it was removed meanwhile
+        return ""
+    below = here.rstrip("/\\") + os.sep
+    files = (one.where.file for one in report.findings if one.where is not None)
+    return here if any(file.startswith(below) for file in files) else ""
 
 
 def _save_pages(path: Path, report: Report, options: Options) -> None:

@@ -107,7 +107,7 @@ class ManyTinyPrimitives(Rule):
         ),
         Remedy(
             id="cpp-wrapper",
-            text="In compiled code, use the C++ wrapper.",
+            text="Where Inductor compiled the code, use its C++ wrapper.",
             when="compiled",
             applies=lambda data: data.is_compiled is True and data.uses_inductor is not False,
             setting="torch._inductor.config.cpp_wrapper = True",

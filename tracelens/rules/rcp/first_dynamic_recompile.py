@@ -172,7 +172,8 @@ class FirstDynamicRecompile(RecompileRule):
         Remedy(
             "pad-few",
             "Pad the inputs to a few sizes, and call each of them once before the first request. "
-            "To mark the dimension may not help: conditions on it need entries of their own.",
+            "To mark the dimension may spare the first of these recompiles: count them with it and "
+            "without, as conditions on it still need entries of their own.",
             when="later entries were compiled for conditions on the symbol, or the new entry does "
             "not fit the size before, unless the batch is to be left out or padded",
             applies=lambda data: (

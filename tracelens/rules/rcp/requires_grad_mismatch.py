@@ -9,8 +9,11 @@ from tracelens.dynamo.entry_guards import entry_called, entry_of, flags_of
 from tracelens.dynamo.recompile_history import Step
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment, Knob
+from tracelens.frames import Frame
+from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
-from tracelens.logs.recompiles import TensorMismatch
+from tracelens.logs.recompile_limits import RecompileLimit
+from tracelens.logs.recompiles import Recompile, TensorMismatch
 from tracelens.remedies import Remedy, apart
 from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story
@@ -243,11 +246,28 @@ class RequiresGradMismatch(TensorRule):
         update = {"data": data.model_dump(mode="json"), "advice": advice}
         if is_written(data):
             update["message"] = finding.message + _WRITTEN
-        rest = data.is_hit or data.recompiles > 1 or bool(data.package or data.lost or data.callers)
-        is_layer = data.function == "forward"  # the model may be compiled in its place
-        if data.is_variable and not (advice or rest or is_layer or finding.harmless):
-            update |= {"harmless": _EITHER, "severity": Severity.NONE}
         return finding.model_copy(update=update)
+
+    def check(
+        self,
+        recompiles: Table[Recompile],
+        *,
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+        limits: Table[RecompileLimit],
+        breaks: Table[GraphBreak],
+    ) -> Iterator[Finding]:
+        """Yield one finding per function and tensor; a note where nothing is to be changed."""
+        found = super().check(recompiles, frames=frames, trees=trees, limits=limits, breaks=breaks)
+        for finding in found:
+            data = self.Data.model_validate(finding.data)
+            is_layer = data.function == "forward" and len(breaks)  # of a model that is in pieces
+            rest = data.is_hit or data.most > 1 or data.lost or data.callers or is_layer
+            if data.is_variable and not (finding.advice or rest or finding.harmless):
+                harmless = {"harmless": _EITHER, "severity": Severity.NONE}
+                yield finding.model_copy(update=harmless)
+            else:
+                yield finding
 
 
 _EITHER = "each of the two flags needs an entry, and both are kept"
