@@ -143,8 +143,12 @@ class Plan:
             raise broken[0]
 
 
-def _here(report: Report) -> str:
+def _here(report: Any) -> str:
     """Return the folder that one stands in, where a finding is about a file below it; else ""."""
+    from tracelens.report import Report
+
+    if not isinstance(report, Report):  # a comparison holds no places
+        return ""
     try:
         here = str(Path.cwd())
     except OSError:  # it was removed meanwhile
