@@ -141,3 +141,9 @@ def test_today_the_check_itself_says_that_it_is_an_input() -> None:
 def test_another_programs_dimensions_are_its_own(tmp_path: Path) -> None:
     with pytest.raises(SourceError):
         report("AssertionError: wrong number of dimensions\n", tmp_path)
+
+
+@pytest.mark.parametrize("text", ["Error: waiting for op: input", "Error in op: input"])
+def test_another_programs_input_is_its_own(text: str, tmp_path: Path) -> None:
+    with pytest.raises(SourceError):
+        report(f"{text}\n", tmp_path)
