@@ -14,7 +14,16 @@ from tracelens.logs._own_errors import GENERIC_ERRORS
 from tracelens.logs.failures import Episode, Raised, Said, Traced
 from tracelens.logs.fragments import EXPLAINS, named_break
 
-__all__ = ["explained", "function_cause", "is_cut", "is_end", "named", "raising", "without_stub"]
+__all__ = [
+    "explained",
+    "function_cause",
+    "is_cut",
+    "is_end",
+    "last_words",
+    "named",
+    "raising",
+    "without_stub",
+]
 
 #: What a cut text is about where no name in it tells.
 CUT = "cut"
@@ -60,6 +69,7 @@ _STOPPED = late(r"\s*(?:KeyboardInterrupt|SystemExit)\b")
 _MINIFIES = "Writing minified repro to"
 _ENTERS = late(r"(?:^|[/\\])torch[/\\]_dynamo[/\\]")
 _IN_TORCH = late(r"(?:^|[/\\])torch[/\\]")
+_WORD = late(r"\w")
 #: What lists put around the name of a graph break.
 _DRESS = " -*>`#'\"\t"
 _SUPPRESS = "You can suppress this exception"
@@ -78,6 +88,11 @@ def without_stub(episode: Episode) -> Episode:
 
 def _is_begun(name: str, stub: re.Match[str]) -> bool:
     return name.startswith(stub["name"]) and name != stub["name"]
+
+
+def last_words(lines: Sequence[str]) -> int:
+    """Return the last line with a word in it: what a post is fenced by comes after the text."""
+    return next((n for n in range(len(lines) - 1, 0, -1) if _WORD.search(lines[n])), 0)
 
 
 def raising(episode: Episode) -> str:

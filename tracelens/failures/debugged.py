@@ -13,7 +13,7 @@ _CONTEXT = late(r"\s{0,40}Developer debug context: (\S[^\n]{0,400})")
 
 def context_of(cause: str, lines: Iterable[str]) -> dict[str, str]:
     """Return it as ``context`` for an error that would be a graph break; the last one counts."""
-    if cause != "fullgraph":
+    if cause not in {"fake-tensors", "fullgraph"}:
         return {}
     found = [match[1] for line in lines if (match := _CONTEXT.match(line))]
     return {"context": found[-1].rstrip()} if found else {}

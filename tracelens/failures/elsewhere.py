@@ -9,7 +9,7 @@ from tracelens.failures.stages import is_compiler
 from tracelens.late import late
 from tracelens.logs.failures import Diagnostic, Episode, Raised, Traced
 
-__all__ = ["built_by_pip", "exported", "quoted", "refusal"]
+__all__ = ["built_by_pip", "exported", "lone", "quoted", "refusal"]
 
 _NAME = r"([A-Za-z0-9](?:[\w.-]{0,60}[A-Za-z0-9])?)(?![\w-])"
 #: What pip prints of a package that cannot be built, and of one that it begins with.
@@ -27,6 +27,8 @@ _QUOTED = late(
 )
 #: How the exporter to ONNX sums up a chain of exceptions.
 _SUMMARY = late(r"^\s*<class '[\w.]{1,200}'>: (\S.{0,600})")
+#: A file of the compiler, as people name those of a traceback that they shorten.
+_COMPILER = late(r"\btorch[/\\]_(?:dynamo|inductor|functorch)[/\\][\w/\\]{1,80}\.py\b(?!:\d+\])")
 _MARK = late(r"\s{0,8}[A-Za-z_][\w.]{0,120}(?:Error|Exception|Failed)\b")
 
 
@@ -38,6 +40,12 @@ def built_by_pip(lines: Sequence[str], frames: Sequence[Traced]) -> dict[str, st
     if not found and any(_PIP in line for line in lines):
         found = [match[1] for line in lines if (match := _BEGUN.search(line))][-1:]
     return {"wheel": found[0]} if found else {}
+
+
+def lone(above: Sequence[str]) -> dict[str, str]:
+    """Return that a message has no traceback, and whether files of the compiler stand above it."""
+    named = {"beside": "yes"} if any(map(_COMPILER.search, above)) else {}
+    return {"alone": "yes"} | named
 
 
 def exported(cause: str, lines: Sequence[str]) -> str:

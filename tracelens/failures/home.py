@@ -29,6 +29,8 @@ _HOMES = {
     "inference-tensor": _TORCH,
     "kernel-code": _TORCH,
 }
+#: A call of a function that is named as one for tensors without data, or as a stub of a test.
+_FAKE = late(r"\w_fake(?:_impl)?\(\) ")
 _GENERIC = late(r"\b(?:" + "|".join(sorted(GENERIC_ERRORS)) + r")\b")
 
 
@@ -62,6 +64,8 @@ def _is_of(cause: str, episode: Episode) -> bool:
 
 def is_elsewhere(cause: str, item: Item, episode: Episode) -> bool:
     """Tell whether what a line says of ``cause`` is another program's."""
+    if cause == "fake-tensors" and _FAKE.search(line_of(item)) and _is_elsewhere(episode):
+        return True
     return _is_foreign(item, episode) or (cause in _HOMES and not _is_of(cause, episode))
 
 

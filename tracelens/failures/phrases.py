@@ -218,7 +218,7 @@ PHRASES = (
         "size-stride",
         r"expectedsize(?P<size>\d{1,15})==(?P<expected>\d{1,15}),stride(?P<stride>\d{1,15})==(?P<wanted>\d{1,15})atdim="
         r"(?P<dim>\d{1,3})|assert_size_strideAssertionError|wrongnumberofdimensions.{0,400}assert_size_stride"
-        r"|incorrectfake\(akameta\)kernel",
+        r"|incorrectfake\(akameta\)kernel|wrongnumberofdimensions\d{1,3}(?:forop:(?:(?P<input_2>input)(?!\w))?|$)|Errorinop:(?P<input>input)(?=Thiserrormost)|assert_size_stride\((?P<input_3>arg\d{1,6}_\d{1,3}|primals_\d{1,6}),(?P<sizes>\([^()]{0,200}\))(?=.{0,300}?AssertionError:(?:wrongnumberofdimensi|expectedsize\d))",
     ),
     Phrase(
         "data-dependent",
@@ -320,7 +320,7 @@ PHRASES = (
         "fake-tensors",
         r"DynamofailedtorunFXnodewithfaketensors|erroneouslytracingintoacustomkernel|UnhandledFakeTensorDevicePropagation|FakeTensorDeviceMismatchError|UnsupportedOperatorException|Cannotaccessdatapointerof(?:Tensor|Storage)|UnsupportedFakeTensorException|RuntimeErrorwhenmakingfaketensorcall|TorchRuntimeError"
         r"|Failedrunningcall_(?:function|method|module).{0,4000}?FakeTensor\("
-        r"|whenmakingfaketensorcall|Nofakekernelwasfound|registeredafakeclass|register_fake\(\.\.\.\)|registertheFakeimpl"
+        r"|whenmakingfaketensorcall|Nofakekernelwasfound|registeredafakeclass|register_fake\(\.\.\.\)|\w_fake(?:_impl)?\(\)(?:missing\d{1,2}required|gotanunexpectedkeyword|gotmultiplevalues|takes(?:from)?\d{1,2}(?:to\d{1,2})?positional)|registertheFakeimpl"
         r"|torch\.Size\(\[[^\]]{0,200}?\b[su]\d|Pleaseconvertall(?:Tensors|tensors)toFakeTensorsfirst|Cannotcall\w{1,40}\(\)ontensorwithsymbolicsizes/strides",
     ),
     Phrase(

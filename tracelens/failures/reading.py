@@ -12,12 +12,13 @@ from tracelens.failures.cut import (
     function_cause,
     is_cut,
     is_end,
+    last_words,
     named,
     raising,
     without_stub,
 )
 from tracelens.failures.debugged import context_of
-from tracelens.failures.elsewhere import built_by_pip, exported, quoted, refusal
+from tracelens.failures.elsewhere import built_by_pip, exported, lone, quoted, refusal
 from tracelens.failures.guarding import guarding
 from tracelens.failures.home import is_own_name, line_of
 from tracelens.failures.messages import is_break
@@ -66,6 +67,8 @@ _MAKES = late(
 )
 #: Kernels that Inductor writes; the text has no blanks.
 _WRITTEN = late(r"triton_(?:poi|red|per|tem|for|unk)_|deftriton_\(")
+#: Exceptions whose names tell which part of the compiler failed.
+_STAGED = frozenset({"CompilationError", "InductorError", "LoweringException"})
 #: Frames that record CUDA graphs.
 _CAPTURES = late(r"[/\\]torch[/\\](?:cuda[/\\]graphs|_inductor[/\\]cudagraph_trees)\.py")
 #: Where a model is exported.
@@ -131,7 +134,7 @@ def told(episode: Episode) -> Told | None:
         cause = function_cause(frames) if wraps else _refined(cause, raised, frames)
         cause = "internal-compiler" if cause == "kernel-code" and _WRITTEN.search(text) else cause
     elif cut:
-        cause, index, facts = function_cause(frames), len(episode.items) - 1, {}
+        cause, index, facts = function_cause(frames), last_words(lines), {}
     elif (last := _last(episode, raised)) is not None and _is_break(last, episode):
         cause, index, facts = "fullgraph", episode.items.index(last), {}
     elif last is not None and (_is_ours(last, episode, frames)):
@@ -141,9 +144,9 @@ def told(episode: Episode) -> Told | None:
         cause, index, facts = engine[0]
     elif last is not None and is_pasted(last, episode, frames):
         cause, index, own = "unknown", episode.items.index(last), bool(frames)
-        facts = _own(frames) if own else {"alone": "yes"}
+        facts = _own(frames) if own else lone(lines[:index])
     elif (index := alone(episode, raised, frames)) >= 0:
-        cause, facts = "unknown", {"alone": "yes"}
+        cause, facts = "unknown", lone(lines[:index])
     elif last is not None and episode.after is not None and _ended_by_itself(episode, last, lines):
         cause, index, facts, own = "unknown", episode.items.index(last), _own(frames), True
     elif (index := _left_out_choice(episode)) >= 0:
@@ -156,7 +159,7 @@ def told(episode: Episode) -> Told | None:
     return Told(
         cause=cause,
         facts=facts
-        | _met(cause, frames)
+        | _met(cause, frames, raised)
         | (reached(episode) if cause in _BY_COMPILER else {})
         | asserted(episode, start)
         | guarding(cause, episode, frames)
@@ -284,8 +287,11 @@ def _own(frames: list[Traced]) -> dict[str, str]:
     return {"worker": "yes"} if loads else {}
 
 
-def _met(cause: str, frames: list[Traced]) -> dict[str, str]:
+def _met(cause: str, frames: list[Traced], raised: list[Raised]) -> dict[str, str]:
     """Return what the frames tell of the cause: a model exported, a graph captured, eager code."""
+    if cause == "internal-compiler" and not frames:
+        names = {name.rpartition(".")[2] for one in raised for name in one.errors}
+        return {} if names & _STAGED else {"frameless": "yes"}
     if cause == "out-of-memory" and any(_CAPTURES.search(one.place) for one in frames):
         return {"captures": "yes"}
     if cause == "fullgraph" and any(_EXPORTS.search(one.place) for one in frames):
@@ -298,6 +304,9 @@ def _message_start(episode: Episode, index: int, cause: str) -> int:
     """Return the item that begins the message to quote: the exception or the compiler's line."""
     if "LLVM ERROR:" in line_of(item_at(episode, index)):
         return index
+    if cause == "size-stride":  # of an input the line that checks it is read, too
+        below = range(index, min(index + 6, len(episode.items)))
+        index = next((at for at in below if isinstance(episode.items[at], Raised)), index)
     if cause in GENERAL or cause in {"fullgraph", "fake-tensors"} | ENGINE:
         telling = [
             at

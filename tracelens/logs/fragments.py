@@ -200,7 +200,10 @@ _EXPLAINED = (
     (re.compile(r"whose value is dependent on the data"), "Data-dependent operator"),
     (re.compile(r"User-inserted graph break"), "Call to `torch._dynamo.graph_break()`"),
     (
-        re.compile(r"does not know how to trace the (?:builtin|Python builtin)|marked as skipped"),
+        re.compile(
+            r"does not know how to trace the (?:builtin|Python builtin)|marked as skipped"
+            r"|have intentionally marked that the function"
+        ),
         "Attempted to call function marked as skipped",
     ),
     (

@@ -26,6 +26,8 @@ _FILE = Path(__file__).with_name("followed.txt")
 SURE = 3 / 4
 #: What is known of the family counts like so many tries of its advice, and of all like so many.
 OF_FAMILY, OF_ALL = 1, 4
+#: Advice whose text is another one for each message: what was followed was of other messages.
+_OF_MANY = frozenset({"known-message"})
 #: Outcomes of a try that count; what does not apply, by its own words, is none.
 WORKED = "worked"
 FAILED = frozenset({"no effect", "slower", "raised", "wrong results", "cannot be followed"})
@@ -68,7 +70,8 @@ def written(*campaigns: Path) -> str:
 
 
 def _with(family: str, advice: Advice) -> Advice:
-    worked, tried = _sums().get((family, advice.id), (0, 0))
+    told = advice.id not in _OF_MANY
+    worked, tried = _sums().get((family, advice.id), (0, 0)) if told else (0, 0)
     known = {"worked": worked, "tried": tried, "label": _label(family, advice.id)}
     return advice.model_copy(update=known)
 

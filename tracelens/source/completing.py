@@ -26,6 +26,11 @@ _UNSUPPORTED = late(r"(?m)^torch\._dynamo\.exc\.Unsupported: (?P<kind>[^\n]+)")
 _FRAME = late(r'(?m)^  File "(?P<file>[^"\n]{1,300})", line (?P<line>\d{1,7}), in ')
 _OF_LIBRARY = late(r"[/\\]torch[/\\]|site-packages|dist-packages")
 _REASON = late(r"(?m)^ {0,8}- \d{1,6}/\d{1,6}:")
+#: The first line of an explanation, where the last part of the message is there, too.
+_TO_CONTEXT = late(
+    r"(?m)^ {0,8}Explanation: (?P<said>\S[^\n]{9,240})\n"
+    r"(?=[\s\S]{0,4000}^ {0,8}Developer debug context: )"
+)
 #: What only an exception ends with: what it says was no graph break, then.
 _RAISED = late(r"(?m)^\s*(?:from user code:|Set TORCHDYNAMO|Original traceback:)")
 BREAKS, FAILURES, FRAGMENTS = "graph_breaks", "failures", "fragments"
@@ -116,10 +121,16 @@ def _graph_break(text: str) -> Iterator[_Whole]:
     elif raised := _UNSUPPORTED.search(text):
         cut = text.count("\n", 0, raised.start())
         yield _Whole(f"{head}\nReason: Unsupported: {raised['kind']}", 1, cut)
-    elif name := named_break(text):
+    elif name := named_break(text) or _sentence(text):
         at = text.index(EXPLAINS)
         cut = text.count("\n", 0, at)
         yield _Whole(f"{head}\nGraph Break Reason: {name}\n  {text[at:]}", 2, cut)
+
+
+def _sentence(text: str) -> str:
+    """Return what a message says that is whole but for its name; empty where more is missing."""
+    found = _TO_CONTEXT.search(text)
+    return found["said"].rstrip(". ") if found else ""
 
 
 def _recompile(text: str) -> Iterator[_Whole]:

@@ -293,7 +293,7 @@ def _told(data: FailureData, why: str) -> str:
     elif "guard" in data.facts or "guard_on" in data.facts:
         on = f" on `{data.facts['guard_on']}`" if "guard_on" in data.facts else ""
         parts.append(f"It failed while Dynamo made a guard{on}{_guarded(data)}.")
-    elif data.stage in STAGES and "no_wheel" not in data.facts:
+    elif data.stage in STAGES and not data.facts.keys() & {"frameless", "no_wheel"}:
         kernel = data.facts.get("kernel", "")
         named = f", in a call of `{kernel}`, which Inductor generated" if kernel else ""
         parts.append(f"It failed {STAGES[data.stage]}{named}.")

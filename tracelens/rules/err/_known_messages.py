@@ -5,6 +5,7 @@ They come out of several stages, compiled or not: no bisecting of the compiler t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -26,6 +27,8 @@ __all__ = [
     "unless",
 ]
 
+#: An operator of an extension, as messages name it.
+_OPERATOR = re.compile(r"\btorch\._?ops\.(?!aten\.|prims?\.)(\w{1,80})\.(\w{1,80})")
 #: Causes that tell no more than where it failed.
 _OPEN = frozenset(
     {
@@ -201,6 +204,9 @@ def _code(data: FailureData) -> str | None:
     found = known(data)
     if user_code.package(data.facts.get("remainder", "")):
         return "torch.compile(model, dynamic=False)"
+    named = _OPERATOR.search(data.message)
+    if found and found.code and named:
+        return found.code.replace("mylib::my_op", f"{named[1]}::{named[2]}")
     return found.code if found else None
 
 

@@ -25,7 +25,12 @@ def _has_kernel(data: FailureData) -> bool:
 
 
 def _on_cpu(data: FailureData) -> bool:
-    return "CPU only supports inference" in data.message
+    return "CPU only supports inference" in data.message or _lacks_cpu(data)
+
+
+def _lacks_cpu(data: FailureData) -> bool:
+    """Tell whether this torch has no kernel for the CPU at all, where the tensors are."""
+    return "Layout('cpu'" in data.message and not _has_kernel(data)
 
 
 class FlexAttentionNoChoices(FailureRule):
@@ -64,7 +69,7 @@ class FlexAttentionNoChoices(FailureRule):
             "On the CPU compiled flex_attention has a forward only, without `return_lse`: run it "
             "under no_grad there, call it uncompiled, or take scaled_dot_product_attention.",
             code="with torch.no_grad(): out = compiled(q, k, v)",
-            applies=_on_cpu,
+            applies=lambda data: _on_cpu(data) and not _lacks_cpu(data),
             when="the CPU",
             since="2.6",
             proof="torch/_inductor/kernel/flex/flex_cpu.py",
@@ -91,11 +96,26 @@ class FlexAttentionNoChoices(FailureRule):
         ),
         Remedy(
             "newer",
-            "A newer torch knows more sizes (head dimensions that are no powers of 2, short"
-            " sequences, devices) and has fewer bugs: 2.5 was the first with it.",
+            lambda data: (
+                "torch 2.6 was the first with a kernel for the CPU: take it or a newer one, or run"
+                " it on a GPU."
+                if _lacks_cpu(data)
+                else "A newer torch knows more sizes (head dimensions that are no powers of 2,"
+                " short sequences, devices) and has fewer bugs: 2.5 was the first with it."
+            ),
             code="python -m pip install -U torch",
             basis="untestable",
             proof="it depends on the release",
+        ),
+        Remedy(
+            "cpu-uncompiled",
+            "Until then call it uncompiled there, which is slow, or take"
+            " scaled_dot_product_attention.",
+            code="F.scaled_dot_product_attention(q, k, v, attn_mask=mask)",
+            applies=_lacks_cpu,
+            when="the CPU, and a torch without a kernel for it",
+            basis="untestable",
+            proof="needs torch 2.5",
         ),
         Remedy(
             "not-aten",
@@ -110,6 +130,8 @@ class FlexAttentionNoChoices(FailureRule):
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""
+        if _lacks_cpu(data):
+            return "this torch has no kernel of flex_attention for the CPU, where the tensors are"
         if _on_cpu(data):
             return "flex_attention has no kernel for this on the CPU: no backward, no return_lse"
         if _has_kernel(data):

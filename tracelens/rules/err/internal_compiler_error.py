@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.failures import Failure
+from tracelens.failures.words import spoken
 from tracelens.remedies import Remedy
 from tracelens.report import Finding
 from tracelens.rules.err._failure_rule import (
@@ -28,6 +29,7 @@ from tracelens.rules.err._in_recompile import (
     with_facts,
 )
 from tracelens.rules.err._known_messages import REMAINDER, SAID, known
+from tracelens.rules.err._refused_kernels import UNSIGNED, refused_line, written
 from tracelens.words import first_line
 
 if TYPE_CHECKING:
@@ -67,6 +69,11 @@ def _called(data: FailureData) -> str:
 
 def _of_torch(data: FailureData) -> bool:
     return not _is_foreign(data) and not _is_own(data)
+
+
+def _is_open(data: FailureData) -> bool:
+    """Tell whether neither a frame nor a name tells which part of the compiler failed."""
+    return "frameless" in data.facts and data.stage == "inductor" and not spoken(data.message)
 
 
 def _remainder(graphs: Table[FxGraph]) -> StackFrame | None:
@@ -139,10 +146,17 @@ class InternalCompilerError(FailureRule):
             basis="untestable",
             proof="needs a GPU before compute capability 8.9",
         ),
+        UNSIGNED,
         Remedy(
             "ddp",
-            "DistributedDataParallel's own way of splitting the graph failed on it: switch it off."
-            " Gradients are then sent in fewer, later pieces.",
+            lambda data: (
+                "DistributedDataParallel's own way of splitting the graph failed on it: switch it"
+                " off. Gradients are then sent in fewer, later pieces."
+                if "DDPOptimizer" in data.message
+                else "In a program with DistributedDataParallel, `compile_fn` is its own way of"
+                " splitting the graph: see whether it fails without. Gradients are then sent in"
+                " fewer, later pieces."
+            ),
             setting="torch._dynamo.config.optimize_ddp = False",
             since="2.0",
             when="DDPOptimizer",
@@ -331,11 +345,31 @@ class InternalCompilerError(FailureRule):
             return f"the backend `{backend}` failed on a graph: {told}"
         if _is_own(data):
             return f"the compiler called {_called(data)}, which failed: {told}"
+        if kernel := written(data):
+            return (
+                f"Triton refuses a kernel that Inductor generated, `{kernel}`: {refused_line(data)}"
+            )
         graph = "the backward graph" if in_backward(data) else "a graph"
+        if _is_open(data):
+            return f"the compiler failed on {graph}: {told}"
         return (
             f"the compiler failed on {graph} (a bug of {OWNERS.get(data.stage, 'the compiler')}):"
             f" {told}"
         )
+
+    def why(self, data: FailureData) -> str:
+        """Say whose it may be."""
+        if written(data):
+            return (
+                "Inductor wrote code that this Triton does not take: it is a bug of torch's, or"
+                " the two do not fit."
+            )
+        if _is_open(data):
+            return (
+                "No frame of the compiler is in the text: which part of it failed, and whose bug"
+                " it is, the traceback above it tells (TORCHDYNAMO_VERBOSE=1 prints all of it)."
+            )
+        return ""
 
     def identity(self, failure: Failure) -> tuple[str, ...]:
         """Each message is a bug of its own."""

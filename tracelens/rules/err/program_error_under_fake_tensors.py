@@ -23,11 +23,25 @@ _LACKS = re.compile(
     r"|tracing into a custom kernel|symbolic sizes/strides"
 )
 #: An operator, as its definition and as the node of the graph name it.
+_ANY = "mylib::my_op"
 _CUSTOM = re.compile(r"CustomOpDef\((\w+)::(\w+)\)")
 _NODE = re.compile(r"call_function (\w+)\.(\w+)\.\w+\(")
+#: ... as Dynamo names it behind the error,
+_CONTEXT = re.compile(r"TypeError (\w{1,80})\.(\w{1,80}): ")
 #: ... and as a line of the program calls it.
 _OPS = re.compile(r"\btorch\.ops\.(\w+)\.(\w+)\b")
 
+#: How Python says that a call does not fit a function: the implementation for fake tensors, where
+#: its name or the call tells of one.
+_CALL = re.compile(
+    r"(\w{1,120})\(\) (?:missing \d{1,2} required|got an unexpected keyword|got multiple values"
+    r"|takes (?:from )?\d{1,2}(?: to \d{1,2})? positional)"
+)
+#: How Dynamo calls methods and operators of NumPy, and what is said of one that there is not.
+_NUMPY = re.compile(
+    r"<Wrapped (?:method|operator|function) <original |'ndarray' object has no attribute"
+)
+_NO_METHOD = re.compile(r"'ndarray' object has no attribute '(\w{1,60})'")
 _FOUND_IN = re.compile(r"Found in (\w[\w.]{1,80})\(")
 
 
@@ -49,12 +63,44 @@ def _operator(data: FailureData) -> str:
     """Return the operator that has no implementation for fake tensors: ``mylib::my_op``."""
     called = data.stack[-1].code if data.stack else ""
     found = _CUSTOM.search(data.message) or _NODE.search(data.message) or _OPS.search(called)
-    return f"{found[1]}::{found[2]}" if found and found[1] != "aten" else "mylib::my_op"
+    found = found or _CONTEXT.search(_whole(data))
+    return f"{found[1]}::{found[2]}" if found and found[1] not in {"aten", "prims"} else _ANY
+
+
+def _whole(data: FailureData) -> str:
+    """Return the message, and what Dynamo says below it."""
+    return f"{data.message}\n{data.facts.get('context', '')}"
+
+
+def _misfits(data: FailureData) -> bool:
+    """Tell whether the implementation for fake tensors has other arguments than the operator."""
+    found = _CALL.search(_whole(data))
+    if found is None:
+        return False
+    of_operator = any(one.search(_whole(data)) for one in (_CUSTOM, _NODE, _CONTEXT))
+    return "fake" in found[1] or (of_operator and _operator(data) != _ANY)
+
+
+def _call(data: FailureData) -> str:
+    """Return what Python says of the call that does not fit."""
+    text = _whole(data)
+    said = text[match.start() :] if (match := _CALL.search(text)) else ""
+    return first_line(said).removesuffix(")").removesuffix('"')
+
+
+def _of_numpy(data: FailureData) -> bool:
+    return _NUMPY.search(data.message) is not None
+
+
+def _no_method(data: FailureData) -> str:
+    """Return the method that a value of NumPy's does not have; empty where it is none."""
+    found = _NO_METHOD.search(data.message)
+    return found[1] if found else ""
 
 
 def _is_told(data: FailureData) -> bool:
     """Tell whether it is known what failed, and that it fails only while it is traced."""
-    return _is_real(data) or _needs_data(data)
+    return _is_real(data) or _needs_data(data) or _misfits(data)
 
 
 def _of_shapes(data: FailureData) -> bool:
@@ -85,6 +131,30 @@ def _needs_data(data: FailureData) -> bool:
 
 _REMEDIES = (
     AS_ONE_TENSOR,
+    Remedy(
+        "same-arguments",
+        "Give the function that `register_fake` takes the arguments of the operator, in its order"
+        " and with its defaults: an argument that a call leaves out is not passed on.",
+        code="def my_op_fake(x, eps=1e-5):  # of my_op(Tensor x, float eps=1e-5) -> Tensor",
+        applies=_misfits,
+        since="2.4",
+        when="an implementation for fake tensors that is called with other arguments",
+        basis="tested",
+        proof="tests/advice/ERR015/same-arguments.py",
+    ),
+    Remedy(
+        "numpy-value",
+        "The value is NumPy's there, which Dynamo traces as a tensor that has NumPy's methods and"
+        " no others: make it a tensor first, or compute it before the compiled function is called.",
+        code=lambda d: (
+            f"torch.as_tensor(value).{_no_method(d) or 'method'}(...)  # value: what NumPy returned"
+        ),
+        applies=lambda d: bool(_no_method(d)),
+        since="2.1",
+        when="a method of tensors is called on a value of NumPy's",
+        basis="tested",
+        proof="tests/advice/ERR015/numpy-value.py",
+    ),
     Remedy(
         "own",
         "A tensor that is no input, parameter or buffer of what is compiled is used in it: a"
@@ -194,13 +264,36 @@ _NARROWS = (
             f'@torch.library.register_fake("{_operator(d)}")'
             "  # then torch.library.opcheck(op, args)"
         ),
-        applies=lambda d: not (_is_real(d) or reads_list(d)),
+        applies=lambda d: not (_is_real(d) or reads_list(d) or _misfits(d) or _of_numpy(d)),
         since="2.4",
         basis="tested",
         proof="tests/advice/ERR015/fake-kernel.py",
     ),
     leave_out(lambda d: not (_needs_data(d) and user_code.package(d.file))),
 )
+
+
+def _told(data: FailureData, first: str) -> str:
+    """Return what is known of the failure, for a title; empty where it is an error of its own."""
+    if _is_real(data):
+        found = _FOUND_IN.search(data.message)
+        told = f", in `{found[1]}`" if found else f": {first}"
+        return f"a tensor with data met the fake ones that tracing uses{told}"
+    if done := reads_list(data):
+        return (
+            f"a list of tensors {done}: torch reads their numbers for it, and there are none"
+            " while the program is traced"
+        )
+    if _misfits(data):
+        return (
+            "the implementation of an operator for fake tensors has other arguments than the"
+            f" operator: {_call(data)}"
+        )
+    if _of_numpy(data):
+        return f"an operation on a value of NumPy's fails while it is traced: {first}"
+    if _lacks_kernel(data):
+        return f"an operator has no implementation for fake tensors: {first}"
+    return ""
 
 
 class ProgramErrorUnderFakeTensors(FailureRule):
@@ -238,20 +331,11 @@ class ProgramErrorUnderFakeTensors(FailureRule):
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""
-        if meant := refused(data):
-            return f"{meant}: {first_line(_said(data))}"
         first = first_line(_said(data))
-        if _is_real(data):
-            found = _FOUND_IN.search(data.message)
-            told = f", in `{found[1]}`" if found else f": {first}"
-            return f"a tensor with data met the fake ones that tracing uses{told}"
-        if done := reads_list(data):
-            return (
-                f"a list of tensors {done}: torch reads their numbers for it, and there are none"
-                " while the program is traced"
-            )
-        if _lacks_kernel(data):
-            return f"an operator has no implementation for fake tensors: {first}"
+        if meant := refused(data):
+            return f"{meant}: {first}"
+        if told := _told(data, first):
+            return told
         if first and not (_of_shapes(data) or _of_dtypes(data) or "scalar type" in first):
             return f"an operation of the program fails while it is traced: {first}"
         said = "an operation of the program fails on its tensors' shapes or dtypes"

@@ -24,6 +24,15 @@ def _operator(data: FailureData) -> str:
     return found[1] if found else "torch.ops.mylib.my_op.default"
 
 
+def _of_input(data: FailureData) -> bool:
+    """Whether it is an input of the compiled graph, and no operator's result."""
+    return "input" in data.facts
+
+
+def _dimensions(data: FailureData) -> bool:
+    return "wrong number of dimensi" in data.message
+
+
 def _is_contiguous(data: FailureData) -> bool:
     """Whether compiled code expects a contiguous result of a custom operator that is named."""
     found = [tuple(map(int, one)) for one in _DIMENSION.findall(data.message)]
@@ -68,6 +77,28 @@ class SizeOrStrideAssertion(FailureRule):
     of_causes: ClassVar[frozenset[str]] = frozenset({"size-stride"})
     remedies = (
         Remedy(
+            "same-rank",
+            "The graph was made for inputs of one number of dimensions, and a guard that would"
+            " have compiled it anew did not see this one: guards are left out by `guard_filter_fn`"
+            " or `skip_guard_eval_unsafe`, and vLLM drops all of them. Pass what has that number"
+            " of dimensions, or keep the guards; in vLLM run the model without compiling"
+            " (`--enforce-eager`), or take a release that supports it.",
+            when="an input has another number of dimensions",
+            applies=lambda data: _of_input(data) and _dimensions(data),
+            basis="tested",
+            proof="tests/advice/ERR021/same-rank.py",
+        ),
+        Remedy(
+            "new-cache",
+            "A graph out of a cache that another version of the model's code filled fits no better:"
+            " delete it, and compile anew.",
+            code="rm -rf ~/.cache/vllm/torch_compile_cache /tmp/torchinductor_$USER",
+            when="an input has another number of dimensions",
+            applies=lambda data: _of_input(data) and _dimensions(data),
+            basis="untestable",
+            proof="needs a cache that another version filled",
+        ),
+        Remedy(
             "contiguous",
             lambda data: (
                 f"The fake kernel of `{_operator(data)}` promises a contiguous result, and the "
@@ -86,6 +117,8 @@ class SizeOrStrideAssertion(FailureRule):
             " the two.",
             code=lambda data: f"torch.library.opcheck({_operator(data)}, args)",
             since="2.4",
+            when="the result of an operator",
+            applies=lambda data: not _of_input(data),
             proof="https://docs.pytorch.org/docs/stable/library.html",
         ),
         Remedy(
@@ -96,6 +129,8 @@ class SizeOrStrideAssertion(FailureRule):
                 "return torch.empty_like(x, memory_format=torch.contiguous_format)  # or"
                 " real_result.contiguous()"
             ),
+            when="the result of an operator",
+            applies=lambda data: not _of_input(data),
             basis="tested",
             proof="tests/advice/ERR021/same-strides.py",
         ),
@@ -106,6 +141,8 @@ class SizeOrStrideAssertion(FailureRule):
             code=(
                 "model = model.to(memory_format=torch.channels_last); model = torch.compile(model)"
             ),
+            when="a number of dimensions that is right",
+            applies=lambda data: not _dimensions(data),
             basis="untestable",
             proof="which operator returns other strides depends on the bug",
         ),
@@ -113,6 +150,8 @@ class SizeOrStrideAssertion(FailureRule):
             "disable",
             "Leave the operator out of the graph.",
             code="@torch.compiler.disable",
+            when="the result of an operator",
+            applies=lambda data: not _of_input(data),
             since="2.1",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
         ),
@@ -121,6 +160,12 @@ class SizeOrStrideAssertion(FailureRule):
     def what(self, data: FailureData) -> str:
         """Say what failed."""
         facts = data.facts
+        if _dimensions(data):
+            named = facts.get("input", "").removeprefix("input")
+            sizes = f", of sizes {facts['sizes']}" if facts.get("sizes") else ""
+            told = f" (`{named}`{sizes})" if named else ""
+            what = f"an input of the compiled graph{told}" if _of_input(data) else "a tensor"
+            return f"{what} has another number of dimensions than it was compiled for"
         if facts.get("stride"):
             other = facts.get("size") != facts.get("expected")
             what, has, wanted = (

@@ -286,12 +286,14 @@ def _unseen(data: FailureData) -> str:
             "It is an operator of the backward graph, which torch made of the program: no line of"
             " the program calls it."
         )
-    if data.facts.get("alone") and data.stage == "unknown":
-        return (
-            "The message alone does not tell whether compiled code had a part in it; the traceback"
-            " above it does."
-        )
-    return ""
+    if not data.facts.get("alone") or data.stage != "unknown" or final(data):
+        return ""
+    if "beside" in data.facts:
+        return "The lines above it name files of the compiler, which was at work when it failed."
+    return (
+        "The message alone does not tell whether compiled code had a part in it; the traceback"
+        " above it does."
+    )
 
 
 def _is_sentence(failure: Failure) -> bool:

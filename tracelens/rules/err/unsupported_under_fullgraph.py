@@ -21,6 +21,8 @@ MAX_ADVICE = 3
 #: What torch says of a function that it does not trace, and its name in the lines below.
 _SKIPPED = "function marked as skipped"
 _CALLED = re.compile(r"(?:the Python builtin|the function) `([\w.]{1,200})`")
+#: What torch advises not to call, where what broke the graph is a kind of call.
+_AVOIDED = re.compile(r"(?m)^\s*Hint: Avoid calling (?:the function )?`([\w.]{1,200})`")
 #: Advice that asks for no change.
 _SAYS = frozenset({LEAVE_BREAK.id, NOT_NAMED.id})
 
@@ -106,7 +108,8 @@ class UnsupportedUnderFullgraph(FailureRule):
             return f"{found.what}: {first}"
         if _exports(data):
             return f"torch.export needs a whole graph, and what is met breaks it: {first}"
-        name = _CALLED.search(data.message) if first.endswith(_SKIPPED) else None
+        named = _CALLED if first.endswith(_SKIPPED) else _AVOIDED
+        name = named.search(data.message) if "`" not in first else None
         what = f"{first}: `{name[1]}`" if name else first
         return f"fullgraph=True makes an error of a graph break: {what}"
 

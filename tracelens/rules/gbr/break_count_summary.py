@@ -37,6 +37,8 @@ EMPTY_HINTS = (
     "It may be possible to write Dynamo",
     "This graph break is fundamental",
     "This graph break may have been caused",
+    "Please file an issue to PyTorch",
+    "Please report an issue to PyTorch",
     "This is likely to be a Dynamo bug",
     "This may be a Dynamo bug",
 )

@@ -81,7 +81,10 @@ MUCH_MOVED = 0.2
 
 def _onednn(rows: list[Seen[Record]]) -> str:
     """Tell which primitives took the time, by how they are implemented."""
-    from tracelens.logs.onednn_verbose import PrimitiveExec  # noqa: PLC0415 -- of few logs
+    from tracelens.logs.onednn_verbose import (  # noqa: PLC0415 -- of few logs
+        PrimitiveCreate,
+        PrimitiveExec,
+    )
 
     spent: dict[str, float] = {}
     runs = [row.record for row in rows if isinstance(row.record, PrimitiveExec)]
@@ -90,7 +93,9 @@ def _onednn(rows: list[Seen[Record]]) -> str:
             name = _references.named(row.record)
             spent[name] = spent.get(name, 0.0) + (row.ms or 0.0)
     if not spent:
-        return "They tell what oneDNN made or checked, and no execution."
+        made = [_references.named(r.record) for r in rows if isinstance(r.record, PrimitiveCreate)]
+        told = f", {made[0]}{and_more(len(set(made)), 1)}" if made else ""
+        return f"They tell what oneDNN made or checked{told}, and no execution that can be read."
     if any(not run.impl for run in runs):
         return (
             "`gemm_api` is oneDNN's BLAS-like interface: a product that is called without a matmul "

@@ -21,8 +21,9 @@ MAX_TITLE = 100
 _OF_PARAMETER = "force_parameter_static_shapes"
 #: What changed of a tensor: what helps.
 _OF_TENSOR = {
-    "size": "Where the size goes on changing, torch._dynamo.mark_dynamic(tensor, dimension) or "
-    "torch.compile(dynamic=True) makes one entry serve all.",
+    "size": "Where an input's size goes on changing, `torch._dynamo.maybe_mark_dynamic(tensor, "
+    "dimension)` before the call makes it a symbol, unless code needs the number; where weights "
+    "fix it, as the channels of layers that share a function, each has an entry.",
     "small": "A size of 0 or 1 always has an entry of its own, also where it is marked dynamic: "
     "pad it to two, or do not call with it.",
     "stride": "One memory layout in all calls (`.contiguous()`, channels_last) avoids it.",

@@ -10,7 +10,7 @@ from tracelens.onednn.runs import is_unrolled
 
 if TYPE_CHECKING:
     from tracelens.evidence import Seen
-    from tracelens.logs.onednn_verbose import PrimitiveExec
+    from tracelens.logs.onednn_verbose import PrimitiveCreate, PrimitiveExec
 
 __all__ = ["has_own_finding", "named", "told"]
 
@@ -18,7 +18,7 @@ __all__ = ["has_own_finding", "named", "told"]
 LONG_MS = 1.0
 
 
-def named(run: PrimitiveExec) -> str:
+def named(run: PrimitiveExec | PrimitiveCreate) -> str:
     """Return what ran, and how, for a sentence."""
     return f"`{run.primitive}` on `{run.impl}`"
 

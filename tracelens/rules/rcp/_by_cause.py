@@ -17,7 +17,13 @@ from tracelens.remedies import Remedy
 if TYPE_CHECKING:
     from tracelens.rules.rcp._data import RecompileData
 
-__all__ = ["BY_CAUSE", "NUMBERS", "is_without_tensors"]
+__all__ = [
+    "BY_CAUSE",
+    "LAYERS_SHARE",
+    "NUMBERS",
+    "is_without_tensors",
+    "like_channels",
+]
 
 #: Packages that draw, write, log and read: nothing in them is worth compiling.
 _NO_TENSORS = frozenset(
@@ -53,12 +59,44 @@ def _of_layers(data: RecompileData) -> bool:
 CHANNELS = 16
 
 
-def _like_channels(data: RecompileData) -> bool:
+def like_channels(data: RecompileData) -> bool:
     """Whether it looks as if layers shared a ``forward``, each with channels of its own."""
     named = data.cause == "RCP002" and data.function in {"forward", "_forward"}
     sizes = [int(one) for one in data.values if one.isdecimal() and len(one) < MAX_DIGITS]
     counts = bool(sizes) and all(one >= CHANNELS and one % CHANNELS == 0 for one in sizes)
     return named and data.dimension == 1 and counts
+
+
+#: An argument, or an entry of one that a wrapper gathers, and its name there.
+_ARGUMENT = re.compile(r"(?!self\b)[A-Za-z_]\w{0,80}(?:\['(?P<key>\w{1,80})'\])?")
+#: The same where only the limit tells of it.
+_SIZE_OF = re.compile(r"the size of `(?P<source>[^`]{1,120})` in dimension (?P<dimension>\d{1,3})")
+
+
+def _size_of(data: RecompileData) -> tuple[str, int]:
+    """Return the tensor whose size changes, and the dimension."""
+    if found := _SIZE_OF.fullmatch(data.source):
+        return found["source"], int(found["dimension"])
+    return data.source, data.dimension or 0
+
+
+def _is_argument(data: RecompileData) -> bool:
+    """Whether the size is that of an argument, which the program has before the call."""
+    found = _ARGUMENT.fullmatch(_size_of(data)[0])
+    if data.cause != "RCP002" or found is None:
+        return False
+    return found["key"] is not None or not user_code.package(data.file)
+
+
+def _passed(source: str) -> str:
+    """Return what the caller has: ``batch["input_ids"]`` of ``kwargs['input_ids']``."""
+    found = _ARGUMENT.fullmatch(source)
+    return f'batch["{found["key"]}"]' if found and found["key"] else source or "x"
+
+
+def _marked(data: RecompileData) -> str:
+    source, dimension = _size_of(data)
+    return f"torch._dynamo.maybe_mark_dynamic({_passed(source)}, {dimension})"
 
 
 _DEFAULT_DYNAMIC = _about(
@@ -69,23 +107,40 @@ _DEFAULT_DYNAMIC = _about(
     "RCP002",
 )
 
-_BY_CAUSE = (
-    Remedy(
-        "layers-share",
-        "Such sizes may be the channels of layers that share this `forward`, each with weights of "
-        "its own, which hold the size. Compile the model around the layers, in one graph; where "
-        'that is what you compile, a graph break above them splits it: TORCH_LOGS="graph_breaks" '
-        "shows where.",
-        when="RCP002 is the cause, in a `forward`, in dimension 1, with a multiple of 16",
-        applies=_like_channels,
-        basis="tested",
-        proof="tests/advice/RCP001/layers-share.py",
+LAYERS_SHARE = Remedy(
+    "layers-share",
+    "Such sizes may be the channels of layers that share this `forward`, each with weights of "
+    "its own, which hold the size. Compile the model around the layers, in one graph; where "
+    'that is what you compile, a graph break above them splits it: TORCH_LOGS="graph_breaks" '
+    "shows where. What is to be compiled layer by layer, as under FSDP, needs a limit "
+    "(`torch._dynamo.config.recompile_limit`) of as many entries as there are such sizes.",
+    when="RCP002 is the cause, in a `forward`, in dimension 1, with a multiple of 16",
+    applies=like_channels,
+    basis="tested",
+    proof="tests/advice/RCP001/layers-share.py",
+)
+_MAYBE_MARK = Remedy(
+    "maybe-mark",
+    lambda data: (
+        f"Mark dimension {_size_of(data)[1]} of that input before the call, where it is passed "
+        "in. That holds where dynamic=False does not, and does not raise where a line of code "
+        "needs the number."
     ),
+    when="RCP002 is the cause, of an argument whose size does not look like channels",
+    applies=lambda data: _is_argument(data) and not like_channels(data),
+    code=_marked,
+    since="2.1",
+    basis="tested",
+    proof="tests/advice/RCP001/maybe-mark.py",
+)
+_BY_CAUSE = (
+    LAYERS_SHARE,
     replace(
         _DEFAULT_DYNAMIC,
         when="RCP002 is the cause, and the size does not look like channels",
-        applies=lambda data: _DEFAULT_DYNAMIC.applies(data) and not _like_channels(data),
+        applies=lambda data: _DEFAULT_DYNAMIC.applies(data) and not like_channels(data),
     ),
+    _MAYBE_MARK,
     _about(
         "pass-tensor",
         "Pass the number as a tensor, unless range() or a branch needs it.",

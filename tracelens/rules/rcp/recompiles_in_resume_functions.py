@@ -118,6 +118,7 @@ class RecompilesInResumeFunctions(Rule):
         steps = [step for history in resumed for step in history.steps]
         total = sum(len(history.steps) for history in found)
         one = len(steps) == 1
+        few = one and _entries(fullest) < MANY
         parts = "one function" if len(resumed) == 1 else f"{len(resumed)} functions"
         functions = dict.fromkeys(history.definition for history in resumed)
         data = RecompileData(
@@ -141,12 +142,17 @@ class RecompilesInResumeFunctions(Rule):
             evidence=[history.steps[0].quote() for history in resumed[:MAX_QUOTED]],
             advice=[one for one in self.advise(data) if one.id != "see-breaks" or not len(breaks)],
             data=data,
-            harmless="one change recompiles each part once" if one else None,
+            harmless="one change recompiles each part once" if few else None,
         )
 
 
+def _entries(fullest: History) -> int:
+    """Return how often the function was compiled again, also before the log begins."""
+    return max(len(fullest.steps), fullest.steps[-1].number)
+
+
 def _severity(fullest: History) -> Severity:
-    if len(fullest.steps) >= MANY:
+    if _entries(fullest) >= MANY:
         return Severity.WARNING
     return Severity.INFO
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
@@ -22,6 +23,7 @@ from tracelens.logs.recompiles import Recompile, TensorMismatch
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, Severity, stories
 from tracelens.report.stories import Story
+from tracelens.rules.rcp._by_cause import LAYERS_SHARE, like_channels
 from tracelens.rules.rcp._changes import and_earlier
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
 from tracelens.rules.rcp._looped import looped
@@ -48,6 +50,8 @@ LOOP = "loop"
 #: The log does not say why the size is no symbol: others of the function are, others elsewhere are,
 #: or none is seen.
 _OPEN = frozenset({"number", "elsewhere", ""})
+#: ... and nothing speaks of a line that needs the number.
+HELD = frozenset({"static", ""})
 #: What needs the number is no line that DYN004 tells, but an operation, as of a library.
 NEEDED = "needed"
 #: Lines quoted, and values listed, per finding.
@@ -145,6 +149,9 @@ class TensorSizeKeepsChanging(RecompileRule):
             basis="tested",
             proof="tests/advice/DYN004/compile-body.py",
         ),
+        replace(
+            LAYERS_SHARE, applies=lambda data: data.held in HELD and LAYERS_SHARE.applies(data)
+        ),
         Remedy(
             "default-dynamic",
             "If the program has dynamic=False or mark_static, take it out. Where a framework "
@@ -153,7 +160,8 @@ class TensorSizeKeepsChanging(RecompileRule):
             when="the log made no symbol of the size, or it does not say, and the function is no "
             "library's",
             applies=lambda data: (
-                data.held == "static" or (data.held == "" and not data.is_of_library)
+                (data.held == "static" or (data.held == "" and not data.is_of_library))
+                and not like_channels(data)
             ),
             basis="tested",
             proof="tests/advice/RCP002/default-dynamic.py",
@@ -251,7 +259,8 @@ class TensorSizeKeepsChanging(RecompileRule):
         longest = max(group, key=lambda values: len(values.steps))
         steps = [step for values in group for step in values.steps]
         before = len(longest.unrecorded)
-        times = and_earlier(plural(len(steps), "recompile"), before)
+        first = longest.history.steps[0] is longest.steps[0]  # it is from before the log, too
+        times = and_earlier(plural(len(steps), "recompile"), before + (before > 0 and first))
         certain = len(longest.steps) + before >= CERTAIN
         history, (_, _, _, source, index) = longest.history, longest.subject
         place = history.code(longest.steps[0], trees)

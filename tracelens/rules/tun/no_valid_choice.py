@@ -24,8 +24,15 @@ if TYPE_CHECKING:
 
 __all__ = ["NoValidChoice"]
 
+#: What the message says of a tensor in the CPU's memory.
+ON_CPU = "Layout('cpu'"
 #: Lines quoted of each sort.
 MAX_QUOTED = 3
+
+
+def _may_be_flex(data: NoValidChoice.Data) -> bool:
+    """Whether it is flex_attention, or the text does not tell what it is."""
+    return data.operator.startswith("flex") or (not data.operator and data.outcome == "ended")
 
 
 class NoValidChoice(Rule):
@@ -89,11 +96,31 @@ class NoValidChoice(Rule):
 
     remedies = (
         Remedy(
+            id="allow-library",
+            text=lambda data: (
+                "Let the library compete, so that there is something to fall back to."
+                if data.operator
+                else "Where the program names backends without ATEN, let the library compete; the "
+                "list below is torch's default."
+            ),
+            when="any operator that has a library kernel, or the log does not name it",
+            applies=lambda data: data.outcome != "library" and not data.operator.startswith("flex"),
+            setting='torch._inductor.config.max_autotune_gemm_backends = "ATEN,TRITON,CPP"',
+            env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_BACKENDS=ATEN,TRITON,CPP",
+            proof="https://github.com/pytorch/pytorch/blob/main/torch/_inductor/select_algorithm.py",
+            knob=experiment.knob,
+        ),
+        Remedy(
             id="smaller-blocks",
-            text="Give the kernel smaller blocks: flex_attention has templates only, so that a "
-            "library cannot be added, and none of them fits.",
-            when="flex_attention",
-            applies=lambda data: data.operator.startswith("flex") and data.outcome != "library",
+            text=lambda data: (
+                "Give the kernel smaller blocks: flex_attention has templates only, so that a "
+                "library cannot be added."
+                if data.operator
+                else "If it is flex_attention, which has templates only, so that a library cannot "
+                "be added: give its kernel smaller blocks."
+            ),
+            when="flex_attention, or the log does not name the operator",
+            applies=lambda data: _may_be_flex(data) and data.outcome != "library",
             code='kernel_options = {"BLOCK_M": 32, "BLOCK_N": 32, "num_stages": 1}\n'
             "out = flex_attention(query, key, value, kernel_options=kernel_options)",
             since="2.5",
@@ -102,21 +129,14 @@ class NoValidChoice(Rule):
         ),
         Remedy(
             id="newer-torch",
-            text="Update torch: its list of configurations for flex_attention knows more GPUs.",
-            when="flex_attention",
-            applies=lambda data: data.operator.startswith("flex"),
+            text=lambda data: (
+                f"{'Update' if data.operator else 'Or update'} torch: its list of configurations "
+                "for flex_attention knows more GPUs, and differs by release."
+            ),
+            when="flex_attention, or the log does not name the operator",
+            applies=_may_be_flex,
             basis="untestable",
             proof="needs a GPU",
-        ),
-        Remedy(
-            id="allow-library",
-            text="Let the library compete, so that there is something to fall back to.",
-            when="any operator that has a library kernel",
-            applies=lambda data: data.outcome != "library" and not data.operator.startswith("flex"),
-            setting='torch._inductor.config.max_autotune_gemm_backends = "ATEN,TRITON,CPP"',
-            env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_BACKENDS=ATEN,TRITON,CPP",
-            proof="https://github.com/pytorch/pytorch/blob/main/torch/_inductor/select_algorithm.py",
-            knob=experiment.knob,
         ),
         Remedy(
             id="report",
@@ -150,8 +170,9 @@ class NoValidChoice(Rule):
     ) -> Iterator[Finding]:
         """Yield what ended the compilation, what may crash, and what is left to the library."""
         ended = [row for row in failures if no_choice(row.record)]
-        if ended:
-            flex = any(row.record.cause == "flex-attention" for row in endings)
+        flex = any(row.record.cause == "flex-attention" for row in endings)
+        # Of the CPU, ERR014 tells all that is known.
+        if ended and not (flex and any(ON_CPU in row.text for row in (*ended, *endings))):
             yield self._ended(ended, run, "flex_attention" if flex else "")
         nothing = [row for row in errors if row.record.title == NOTHING_RAN]
         doomed: list[Seen[LogError]] = []
