@@ -119,7 +119,7 @@ def test_a_trace_without_length_has_no_shares() -> None:
     )
     stages = Table([seen(DispatchStage.model_construct(stage="Pregraph bytecode"))])
     starved = InputStarved().check(
-        none, windows=window, loads=loads, printed=none, steps=none, called=none
+        none, windows=window, loads=loads, printed=none, steps=none, called=none, timelines=none
     )
     assert list(starved) == []
     assert list(GuardLookupCost().check(window, steps=none, stages=stages, frames=none)) == []

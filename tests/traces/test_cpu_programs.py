@@ -213,7 +213,7 @@ def test_a_pause_names_what_the_program_calls_in_it(tmp_path: Path) -> None:
     finding = found(tmp_path, events, with_stack=1)["TRC024"]
     assert finding.where is not None
     assert finding.where.function == "step"
-    assert f"Longest in `{inner}`, which it calls: " in finding.message
+    assert f"ms in `{inner}`, which it calls; the longest pause takes " in finding.message
 
 
 def test_what_is_called_in_a_pause_takes_no_longer_than_the_pause(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_what_is_called_in_a_pause_takes_no_longer_than_the_pause(tmp_path: Path
     message = found(tmp_path, events, with_stack=1)["TRC024"].message
     whole = message.partition("`step`: ")[2].partition(" of ")[0]
     assert whole != "60 ms"
-    assert f"Longest in `{inner}`, which it calls: {whole}." in message
+    assert f"Of it {whole} in `{inner}`, which it calls." in message
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,9 @@ def test_a_pause_that_functions_share_is_their_callers(
     finding = found(tmp_path, events, with_stack=1)["TRC024"]
     assert finding.where is not None
     assert finding.where.function == named
-    assert ("`a.py(7): whiten`, which it calls: " + inside in finding.message) is bool(inside)
+    assert (f"Of it {inside} in `a.py(7): whiten`, which it calls" in finding.message) is bool(
+        inside
+    )
 
 
 @pytest.mark.parametrize(("share", "told"), [(0.6, True), (0.4, False)])

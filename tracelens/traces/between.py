@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tracelens.traces.activity import ThreadId
 from tracelens.traces.device import Busy, Interval
 from tracelens.traces.host import Stretch
-from tracelens.traces.own_frames import called, mine
+from tracelens.traces.own_frames import called, in_model, mine, of_profiler
 from tracelens.traces.rows import BetweenOperators
 from tracelens.traces.timeline import MAX_EXPLAINED, MAX_HELD, MIN_GAP_US
 
@@ -32,16 +32,19 @@ def between_operators(reading: Reading, extent: Interval) -> Iterator[BetweenOpe
     busy = Busy.union([operators.work(), *(part.busy() for part in parts)])
     thread = max(operators.lanes, key=lambda lane: operators.lanes[lane].us, default=None)
     pauses = _pauses(busy, extent, thread)
-    sums: dict[tuple[str, str, str, str], list[float]] = {}
+    sums: dict[tuple[str, str, str, str, bool], list[float]] = {}
     for stretch, around in zip(pauses, reading.host.around(pauses, alone=True), strict=True):
-        own = mine(around.covering) or mine(around.frames)
-        key = around.frame, own, around.operator, called(around.builtin)
-        each = sums.setdefault(key, [0, 0.0, 0.0])
+        profiler = of_profiler(around.frames)
+        own = "" if profiler else mine(around.covering) or mine(around.frames)
+        frame, model = profiler or around.frame, in_model(around.frames)
+        key = frame, own, around.operator, called(around.builtin), model
+        each = sums.setdefault(key, [0, 0.0, 0.0, 0.0])
         each[0] += 1
         each[1] += stretch.end - stretch.start
         each[2] += around.us
+        each[3] = max(each[3], stretch.end - stretch.start)
     longest = sorted(sums.items(), key=lambda pair: (-pair[1][1], pair[0]))[:MAX_HELD]
-    for (frame, own, operator, builtin), (count, us, inside) in longest:
+    for (frame, own, operator, builtin, model), (count, us, inside, most) in longest:
         yield BetweenOperators(
             frame=frame,
             user_frame=own,
@@ -50,6 +53,8 @@ def between_operators(reading: Reading, extent: Interval) -> Iterator[BetweenOpe
             count=int(count),
             ms=round(us / 1000, 6),
             frame_ms=round(inside / 1000, 6),
+            longest_ms=round(most / 1000, 6),
+            in_model=model,
         )
 
 

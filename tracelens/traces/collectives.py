@@ -76,13 +76,15 @@ class Collectives:
         sums: dict[int, list[float]] = {}
         hidden = compute.within(span for span, _ in spans)
         for ((start, end), number), covered in zip(spans, hidden, strict=True):
-            each = sums.setdefault(number, [0.0, 0.0, 0.0])
+            took = end - start
+            each = sums.setdefault(number, [0.0, 0.0, 0.0, took, took])
             each[0] += 1
-            each[1] += end - start
-            each[2] += end - start - covered
+            each[1] += took
+            each[2] += took - covered
+            each[3:] = [min(each[3], took), max(each[4], took)]
         keys = list(self._keys)
-        for number, (n, total, alone) in sorted(sums.items(), key=lambda pair: -pair[1][1]):
-            yield self._first[number], _row(keys[number], int(n), total, alone)
+        for number, each in sorted(sums.items(), key=lambda pair: -pair[1][1]):
+            yield self._first[number], _row(keys[number], each)
 
 
 def _key(name: Name, event: Complete) -> _Key:
@@ -109,12 +111,14 @@ def _whole(value: Any) -> int:
     return value if isinstance(value, int) and 0 <= value < 1 << 50 else 0
 
 
-def _row(key: _Key, n: int, us: float, alone: float) -> CollectiveTime:
+def _row(key: _Key, sums: list[float]) -> CollectiveTime:
+    n, us, alone, least, most = int(sums[0]), *sums[1:]
     moved = key.elements * SIZES.get(key.dtype, 0)
-    rate = bus = None
+    rate = bus = best = None
     if moved and key.group > 1 and us > 0:
         rate = round(moved * n / us / 1e3, 3)
         bus = round(moved * _factor(key) * n / us / 1e3, 3)
+        best = round(moved * _factor(key) / least / 1e3, 3) if least > 0 else bus
     return CollectiveTime(
         name=key.name,
         dtype=key.dtype or None,
@@ -125,6 +129,9 @@ def _row(key: _Key, n: int, us: float, alone: float) -> CollectiveTime:
         exposed_ms=round(alone / 1000, 6),
         algo_gbs=rate,
         bus_gbs=bus,
+        min_ms=round(least / 1000, 6),
+        max_ms=round(most / 1000, 6),
+        best_gbs=best,
     )
 
 

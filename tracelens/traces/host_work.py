@@ -35,6 +35,8 @@ class Work(StrEnum):
     LIBRARY = "library"
     #: A line of the program, whose purpose is not known.
     OWN = "own"
+    #: The same, while a module of torch is called: the model's own Python.
+    MODEL = "model"
     #: Operators compute on the host, in a line of the program, what a device could.
     COMPUTES = "computes"
     #: Memory is taken of the driver, and given back.

@@ -23,7 +23,14 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     for kind, pattern in (
         ("random", r"distribution_(?:elementwise|nullary)"),
         ("embedding", r"embedding|linearize_index|bounds_check_indices|permute_pooled_embs"),
-        ("attention", r"flash_|fmha|attn_|attention|_sdpa|paged_"),
+        ("copy", r"(?:reshape|concat)_and_cache"),  # keys and values, into a cache
+        (
+            "attention",
+            (
+                r"flash_|flash::|flash_?attn|flashmla|fmha|attn_|attention|_sdpa|paged_"
+                r"|with(?:paged|ragged)?kvcache"
+            ),
+        ),
         (
             "convolution",
             r"conv(?!ert)|dgrad|wgrad|fprop|winograd|scudnn|miopen.*(?:gemm|fwd|bwd|wrw)|igemm",
@@ -56,17 +63,20 @@ _LIBRARY = late(
     r"cudnn|cublas|cutlass|cijk_|nvjet|sgemm|_gemm|ck_tile|miopen|flash|fmha|xmma|volta_|ampere_"
     r"|turing_|hopper_|sm\d\d_|implicit_convolve|dgrad_engine|wgrad"
 )
+#: Templates of ``flex_attention``.
+_FLEX = late(r"flex_(?:attention|decoding)|attention")
 #: How names of products and convolutions spell the units that compute them.
 _TENSOR_CORE = late(
     r"tensorop|xmma|s1688|s884|h884|h1688|s16816|h16816|i16832|hmma|wgmma|mma_sync|gmma|nvjet"
     r"|tensor16x8x|(?<![a-z])tf32|_MI\d+x\d+x|_MI\d{4}|mfma|_xdl_|gtcx|flash_[fb]wd|fmha"
+    r"|FlashAttn[FB]wdSm\d"
 )
 _PLAIN_CORE = late(
     r"sgemm|dgemm_\d|scudnn|simt|ffma|gemv|gemmSN|gemmk1|winograd(?!.*(?:884|1688|16816))",
     re.IGNORECASE,
 )
-#: The name that matters stands inside.
-_CUTLASS = late(r"cutlass\w*::Kernel2?<([^<>(]+)")
+#: The name that matters stands inside, also of what only asks for a kind of device.
+_CUTLASS = late(r"cutlass\w*::(?:Kernel2?|device_kernel)<(?:(?:\w+::)*enable_\w+<)?([^<>(]+)")
 #: How a name spells the type it computes in, the first that fits.
 _DTYPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (dtype, re.compile(pattern, re.IGNORECASE))
@@ -88,7 +98,8 @@ def kind_of(record: TraceEvent) -> str:
         return "collective"
     if isinstance(record, InductorKernel):
         generated = {"poi": "elementwise", "red": "reduction", "per": "reduction", "tem": "gemm"}
-        return generated.get(record.kind, "other")
+        attends = record.kind == "tem" and _FLEX.search(record.ops) is not None
+        return "attention" if attends else generated.get(record.kind, "other")
     return _kind_of(str(record).replace("fbgemm_gpu", ""))
 
 

@@ -46,14 +46,20 @@ class Span(Measured):
     regions: int | None = None
     #: The compile ids of those frames, in order, each once.
     frames: tuple[str, ...] = ()
-    #: Calls of compiled frames that happened inside the call of another one.
+    #: Calls of compiled frames in the Python of another one's call, in no operator or graph of it.
     nested: int | None = None
+    #: Frames that are called in an operator, a graph, a backward pass or an optimizer: they were
+    #: compiled by themselves.
+    apart: tuple[str, ...] = ()
     #: The compile ids of compilations, in order, each once, where the version names them.
     compiles: tuple[str, ...] = ()
     #: Outermost operators inside of optimizers, but in compiled code: those that take one tensor
     #: each, and those that take lists of them (``aten::_foreach_add_``, ``aten::_fused_adam_``).
     optimizer_single: int | None = None
     optimizer_multi: int | None = None
+    #: The first of these but of optimizers whose work is compiled code, and those.
+    optimizer_plain: int | None = None
+    optimizers_compiled: tuple[str, ...] = ()
     #: Kernels that began in it, and the time in which any device was at work.
     kernels: int = 0
     busy_ms: float = 0.0

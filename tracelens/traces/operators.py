@@ -6,7 +6,6 @@ it: a stack of what is open is all that it takes. Where they come in another ord
 
 from __future__ import annotations
 
-import math
 from enum import IntFlag
 
 from tracelens.late import late
@@ -28,15 +27,14 @@ from tracelens.logs.chrome_trace import (
 )
 from tracelens.traces.device import Busy, Intervals
 from tracelens.traces.names import LISTS, Name
+from tracelens.traces.tally import MAX_FRAMES, Tally
 
-__all__ = ["Lane", "Operators", "Part", "Tally", "part_of", "takes_lists"]
+__all__ = ["Lane", "Operators", "Part", "part_of", "takes_lists"]
 
 #: Steps that are told apart.
 MAX_STEPS = 5_000
 #: Threads that are told apart.
 MAX_LANES = 4_096
-#: Compile ids remembered per step.
-MAX_FRAMES = 1_000
 
 
 class Part(IntFlag):
@@ -73,6 +71,8 @@ _NODE, _FORWARD, _GRAPH = int(Part.NODE), int(Part.FORWARD), int(Part.GRAPH)
 _WORK = _OPERATOR | _OPTIMIZER | _GRAPH
 #: Counted wherever they are.
 _CALLED = _REGION | _STEP | int(Part.COMPILE_ID)
+#: A compiled frame that is called inside of these was compiled by itself.
+_APART = _OPERATOR | _GRAPH | _OPTIMIZER
 #: How operators begin that take lists of tensors.
 _COMPILE_ID = int(Part.COMPILE_ID)
 _MULTI = ("_foreach_", "_fused_", "_amp_foreach_")
@@ -147,44 +147,10 @@ def _direction(record: Record) -> Part:
     return Part.FORWARD if forward else Part.NOTHING
 
 
-class Tally:
-    """What happened in one step, or in all of the trace. Microseconds."""
-
-    def __init__(self, start: float = 0.0, length: float = 0.0) -> None:
-        self.start = start
-        #: Kept as it is written: the start can be so large that their sum is less exact.
-        self.length = length
-        self.number: int | None = None
-        self.text = ""
-        #: By the parts that a span was the outermost of: a handful of sets.
-        self._us: dict[int, float] = {}
-        self.regions = 0
-        self.frames: dict[str, None] = {}
-        self.nested = 0
-        self.compiles: dict[str, None] = {}
-        self.single = 0
-        self.multi = 0
-
-    def take(self, parts: int, us: float) -> None:
-        """Add the time of a span that is the outermost of its ``parts``."""
-        self._us[parts] = self._us.get(parts, 0.0) + us
-
-    def spent(self, part: Part) -> float:
-        """Return the time of all spans that are the outermost of a part."""
-        return math.fsum(us for parts, us in self._us.items() if parts & part)
-
-    def call(self, frame: str, *, nested: bool) -> None:
-        """Count a call of a compiled frame."""
-        self.regions += 1
-        self.nested += nested
-        if len(self.frames) < MAX_FRAMES:
-            self.frames[frame] = None
-
-
 class Lane:
     """One thread: the spans that are open, innermost last."""
 
-    __slots__ = ("end", "first", "last", "late", "spans", "stack", "start", "us")
+    __slots__ = ("end", "first", "last", "late", "optimizer", "spans", "stack", "start", "us")
 
     def __init__(self, start: float, first: int) -> None:
         self.start = self.last = self.end = start
@@ -194,6 +160,8 @@ class Lane:
         self.late = 0
         #: Outermost operators, microseconds.
         self.us = 0.0
+        #: The last outermost call of an optimizer.
+        self.optimizer: Name | None = None
         #: End, name, parts that it and those around it count as, step.
         self.stack: list[tuple[float, Name, int, Tally | None]] = []
 
@@ -285,18 +253,22 @@ class Operators:
                 self.working.add(start, end)
             elif parts & ~around or parts & _CALLED:
                 lane.us += us if parts & _OPERATOR & ~around else 0.0
-                step = self._tally(event, name, around, step)
+                step = self._tally(lane, event, name, around, step)
             stack.append((end, name, around | parts, step))
         lane.last = last
 
-    def _tally(self, event: Complete, name: Name, around: int, step: Tally | None) -> Tally | None:
+    def _tally(
+        self, lane: Lane, event: Complete, name: Name, around: int, step: Tally | None
+    ) -> Tally | None:
         """Count the outermost span of some part, or a step or region; return the step it is in."""
         parts = name.parts
         if parts & _CALLED:
             step = self._step(event) if parts & _STEP else step
-            self._call(name, around, step)
+            self._call(lane, event, name, around, step)
         fresh = parts & ~around
         optimizes = False
+        if fresh & _OPTIMIZER:
+            lane.optimizer = name
         if fresh & _OPERATOR:
             if not around & _NOT_EAGER:
                 fresh |= _EAGER
@@ -307,18 +279,22 @@ class Operators:
         for tally in (self.total,) if step is None else (self.total, step):
             tally.take(fresh, event.dur)
             if optimizes:
-                multi = name.role & LISTS > 0
-                tally.multi += multi
-                tally.single += not multi
+                tally.update(lane.optimizer, event.dur, multi=name.role & LISTS > 0)
         return step
 
-    def _call(self, name: Name, around: int, step: Tally | None) -> None:
+    def _call(
+        self, lane: Lane, event: Complete, name: Name, around: int, step: Tally | None
+    ) -> None:
         """Count a call of a compiled frame, or note whose compilation it was."""
         tallies = (self.total,) if step is None else (self.total, step)
         if name.parts & _REGION:
             frame = name.record.frame if isinstance(name.record, CompiledRegion) else ""
+            nested = bool(around & _REGION) and _in_frame(lane.stack)
+            apart = not nested and bool(around & _APART)
             for tally in tallies:
-                tally.call(frame, nested=bool(around & _REGION))
+                tally.call(frame, nested=nested, apart=apart)
+                if around & _OPTIMIZER and not around & _REGION and lane.optimizer is not None:
+                    tally.update_compiled(lane.optimizer, event.dur)
         if name.parts & _COMPILE_ID and isinstance(name.record, CompilePhase):
             for tally in tallies:
                 if len(tally.compiles) < MAX_FRAMES:
@@ -363,6 +339,20 @@ class Operators:
         step.text = text
         self.steps.append((self._number + 1, step))
         return step
+
+
+def _in_frame(stack: list[tuple[float, Name, int, Tally | None]]) -> bool:
+    """Tell whether the Python of a compiled frame goes on: no operator or graph of it is open.
+
+    What an operator calls that the graph holds, or one that Python calls, is another function; a
+    class of the program's (``autograd.Function``) is Python.
+    """
+    for _, name, _, _ in reversed(stack):
+        if name.parts & (_REGION | _GRAPH):
+            return name.parts & _REGION > 0
+        if name.parts & _OPERATOR and not isinstance(name.record, Annotation):
+            return False
+    return False
 
 
 def _by_thread(

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from tracelens.dynamo import user_code
 from tracelens.late import late
 
-__all__ = ["called", "mine"]
+__all__ = ["called", "in_model", "mine", "of_profiler"]
 
 #: Of the standard library what computes, waits or writes; files of programs have other names.
 _STANDARD = (
@@ -25,6 +25,9 @@ _PACKAGES = (
     r"|skimage|sklearn|soundfile|tensorboard|tqdm|wandb"
 )
 _FOREIGN = late(rf"(?:.*-packages/)?(?:(?:{_STANDARD}|{_PACKAGES})/|(?:{_STANDARD})\.py\Z)")
+_PROFILER = late(r"(?:^|/)torch/(?:profiler/|autograd/profiler)")
+_MODULE = late(r"(?:^|/)torch/nn/modules/module\.py\(\d+\): _(?:wrapped_)?call_impl$|\): forward$")
+_LOADS = "torch/utils/data/"
 _BUILTIN = late(r"<built-in (?:function|method) (\w+)")
 #: A function of a module, whose name the profiler leaves out.
 _GARBAGE = "<built-in function collect>"
@@ -42,6 +45,17 @@ def mine(frames: Sequence[str]) -> str:
         if user_code.distance(file, function) == 0:
             return frame
     return ""
+
+
+def of_profiler(frames: Sequence[str]) -> str:
+    """Return the innermost frame of the profiler: what it calls is no work of the program's."""
+    return next((f for f in frames if _PROFILER.search(f.replace("\\", "/"))), "")
+
+
+def in_model(frames: Sequence[str]) -> bool:
+    """Tell whether a module of torch is called in one of the frames, and not to prepare data."""
+    short = [frame.replace("\\", "/") for frame in frames]
+    return any(map(_MODULE.search, short)) and not any(_LOADS in frame for frame in short)
 
 
 def called(name: str) -> str:

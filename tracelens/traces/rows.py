@@ -87,6 +87,8 @@ class HeldBy(Measured):
     operator: str = ""
     #: The function written in C that the innermost frame calls.
     called: str = ""
+    #: Whether a module of torch is called meanwhile.
+    in_model: bool = False
     count: int
     ms: float
     #: Of that in gaps of 1 ms and more.
@@ -108,6 +110,9 @@ class BetweenOperators(Measured):
     ms: float
     #: Of that in the innermost frame: others may share a pause with it.
     frame_ms: float = 0.0
+    #: The longest pause, and whether a module of torch is called in all of them.
+    longest_ms: float = 0.0
+    in_model: bool = False
 
 
 class KernelTime(Measured):
@@ -172,6 +177,10 @@ class CollectiveTime(Measured):
     #: As NCCL's tests count it: the message in its time, and what passes each link.
     algo_gbs: float | None
     bus_gbs: float | None
+    #: The shortest and the longest run, and the second rate of the shortest.
+    min_ms: float = 0.0
+    max_ms: float = 0.0
+    best_gbs: float | None = None
 
 
 class SyncTime(Measured):

@@ -53,7 +53,7 @@ class RegionTime(Measured):
     #: Looking for the code whose guards hold, just before its calls.
     lookup_ms: float
     #: Calls of compiled frames directly inside: each continues after a graph break, or is of a
-    #: function that was not made part of the graph.
+    #: function that was not made part of the graph, or was compiled by itself.
     breaks: int
     longest_ms: float
 

@@ -39,11 +39,13 @@ from tracelens.traces.measured import (
     Window,
 )
 from tracelens.traces.module_ops import module_ops
-from tracelens.traces.operators import Part, Tally
+from tracelens.traces.operators import Part
 from tracelens.traces.rows import MemoryTraffic
 from tracelens.traces.sequences import sequences
 from tracelens.traces.span_rows import modules, recomputed, regions
+from tracelens.traces.tally import Tally
 from tracelens.traces.timeline import activity, device_times, gaps, held, timelines
+from tracelens.traces.unanswered import ended_by, unanswered
 
 if TYPE_CHECKING:
     from tracelens.traces.reading import Reading
@@ -185,8 +187,11 @@ def _on_devices(reading: Reading, origin: float, busy: Busy) -> Iterator[Seen[Me
     for times in device_times(reading, extent):
         rows = (*timelines(reading, times, steps), *gaps(reading, times, origin), *held(times))
         rows = (*rows, *critical_paths(reading, times.device, origin), *activity(times, origin))
+        rows = (*rows, *ended_by(reading, times))
         for row in rows:
             yield _seen(row, reading.path, times.first.first, times.first.text)
+    if (without := unanswered(reading)) is not None:
+        yield _seen(without, reading.path, 1)
     for name, kernel in kernels(reading.devices.activities):
         yield _seen(kernel, reading.path, name.first, name.text)
     for name, copied in copies(iter(reading.names)):
@@ -346,14 +351,7 @@ def _operators(tally: Tally, origin: float, *, ordered: bool) -> dict[str, Any]:
             "optimizer_ms": Part.OPTIMIZER,
         }
         fields |= {field: _ms(tally.spent(part)) for field, part in parts.items()}
-        fields |= {
-            "regions": tally.regions,
-            "frames": tuple(tally.frames),
-            "nested": tally.nested,
-            "compiles": tuple(tally.compiles),
-            "optimizer_single": tally.single,
-            "optimizer_multi": tally.multi,
-        }
+        fields |= tally.counted()
     return fields
 
 

@@ -14,7 +14,7 @@ from tracelens.traces.cold import parts
 from tracelens.traces.device import Busy, Interval, Stream, StreamId
 from tracelens.traces.host import Around, Stretch
 from tracelens.traces.idle import Cause, Idle, Piece, cause_of
-from tracelens.traces.own_frames import called, mine
+from tracelens.traces.own_frames import called, in_model, mine, of_profiler
 from tracelens.traces.phases import Phase, phases
 from tracelens.traces.rows import Activity, DeviceGap, HeldBy, Timeline
 
@@ -227,17 +227,19 @@ def _next(reading: Reading, activity: int) -> str:
 
 def held(times: DeviceTime) -> Iterator[HeldBy]:
     """Yield what the host did in the long gaps, by frame and operator, the longest first."""
-    sums: dict[tuple[str, str, str, str, str], list[float]] = {}
+    sums: dict[tuple[str, str, str, str, str, bool], list[float]] = {}
     for gap, around in times.around.items():
-        own, inner = mine(around.filling) or mine(around.frames), called(around.builtin)
-        key = str(cause_of(times.pieces(gap))), around.frame, own, around.operator, inner
+        profiler, inner = of_profiler(around.frames), called(around.builtin)
+        own = "" if profiler else mine(around.filling) or mine(around.frames)
+        why, frame = str(cause_of(times.pieces(gap))), profiler or around.frame
+        key = why, frame, own, around.operator, inner, in_model(around.frames)
         each = sums.setdefault(key, [0, 0.0, 0.0])
         each[0] += 1
         us = times.ends[gap] - times.starts[gap]
         each[1] += us
         each[2] += us if us >= LONG_GAP_US else 0.0
     for key, (count, us, long) in sorted(sums.items(), key=lambda pair: -pair[1][1])[:MAX_HELD]:
-        cause, frame, own, operator, inner = key
+        cause, frame, own, operator, inner, model = key
         yield HeldBy(
             device=times.device,
             cause=cause,
@@ -245,6 +247,7 @@ def held(times: DeviceTime) -> Iterator[HeldBy]:
             user_frame=own,
             operator=operator,
             called=inner,
+            in_model=model,
             count=int(count),
             ms=_ms(us),
             long_ms=_ms(long),

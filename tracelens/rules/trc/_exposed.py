@@ -43,6 +43,9 @@ class Exposed(FindingData):
     infers: bool = False
     #: Whether ``nn.DataParallel`` begins them, in one process for all devices.
     replicas: bool = False
+    #: Whether FSDP is in the trace; whether tensor parallelism is.
+    fsdp: bool = False
+    tensors: bool = False
 
 
 def not_waited_for(device: DeviceBusy, most: float, n: int, steps: int) -> str:
@@ -162,8 +165,10 @@ REMEDIES = (
         id="ahead",
         text="Where FSDP shards the model, gather the next layer while this one is computed; "
         "`fully_shard` has `set_modules_to_forward_prefetch` for it.",
-        when="all-gathers and reduce-scatters take most of it",
-        applies=lambda data: data.gathers and not (data.norms or data.on_host),
+        when="all-gathers and reduce-scatters take most of it, and FSDP may begin them",
+        applies=lambda data: (
+            data.gathers and (data.fsdp or data.unseen) and not (data.norms or data.on_host)
+        ),
         code="FullyShardedDataParallel(model, forward_prefetch=True)",
         since="2.0",
         proof="https://docs.pytorch.org/docs/stable/fsdp.html",
@@ -177,6 +182,21 @@ REMEDIES = (
         proof="https://docs.pytorch.org/docs/stable/distributed.html",
     ),
     Remedy(
+        id="earlier",
+        text="Where the program begins them itself: begin each as soon as its input is there "
+        "(gradients while the backward pass goes on), and wait where the result is used.",
+        when="gathers and scatters are most of it, and neither FSDP nor tensor parallelism is seen",
+        applies=lambda data: (
+            data.gathers
+            and not (data.fsdp or data.tensors or data.unseen)
+            and not (data.norms or data.on_host)
+        ),
+        code="work = torch.distributed.reduce_scatter_tensor(shard, gradient, async_op=True)\n"
+        "...  # the rest of the backward pass\n"
+        "work.wait()",
+        proof="https://docs.pytorch.org/docs/stable/distributed.html",
+    ),
+    Remedy(
         id="accumulate",
         text="Accumulate the gradients of several batches, and reduce them once.",
         when="DistributedDataParallel begins them: on the host, or several times for each step",
@@ -187,8 +207,10 @@ REMEDIES = (
     Remedy(
         id="overlap",
         text="With tensor parallelism, overlap the collectives with the products around them.",
-        when="gathers and scatters are most of it, and the code is compiled",
-        applies=lambda data: data.gathers and not (data.norms or data.on_host),
+        when="gathers and scatters are most of it, and tensor parallelism may begin them",
+        applies=lambda data: (
+            data.gathers and (data.tensors or data.unseen) and not (data.norms or data.on_host)
+        ),
         setting="torch._inductor.config._micro_pipeline_tp = True",
         since="2.5",
         proof="https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html",

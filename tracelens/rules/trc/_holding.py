@@ -44,7 +44,9 @@ class Holding(FindingData):
 
 
 #: What is done for each step.
-_NO_REPORTS = {Work.COMPUTES, Work.PREPARES, Work.STARTS, Work.ENVIRONMENT, Work.REQUESTS}
+_NO_REPORTS = {
+    *(Work.COMPUTES, Work.PREPARES, Work.STARTS, Work.ENVIRONMENT, Work.REQUESTS, Work.MODEL),
+}
 
 
 def _workers(data: Holding) -> str:
@@ -77,6 +79,11 @@ def _replicates(data: Holding) -> bool:
     return not data.on_cpu and is_replicating(data.frame.rpartition("(")[0])
 
 
+def _launches(data: Holding) -> bool:
+    """Tell whether it is a model on the way to its launches, as far as the trace shows."""
+    return data.work == Work.MODEL and not (data.results or data.called)
+
+
 def _may_be_anything(data: Holding) -> bool:
     """Tell whether nothing is known of a line but whose it is."""
     return data.work == Work.OWN and not data.region
@@ -90,7 +97,10 @@ REMEDIES = (
         code="token = torch.multinomial(probs, 1)  # on the device that computed them",
         when="results are copied to the host as often as a line of the program holds the device up",
         applies=lambda data: (
-            data.results and data.work == Work.OWN and bool(data.frame) and not data.called
+            data.results
+            and data.work in {Work.OWN, Work.MODEL}
+            and bool(data.frame)
+            and not data.called
         ),
         proof=_TUNING,
     ),
@@ -224,9 +234,11 @@ REMEDIES = (
         text="Where shapes stay the same, record the step as a CUDA graph: replayed, it needs "
         "none of this work. If it is so in the first step only, record a later one.",
         code='model = torch.compile(model, mode="reduce-overhead")',
-        when="a library that launches kernels, and prepares no batches",
+        when="a library or a model that launches kernels, and prepares no batches",
         applies=lambda data: (
-            not data.on_cpu and data.work == Work.LIBRARY and not _replicates(data)
+            not data.on_cpu
+            and (data.work == Work.LIBRARY or _launches(data))
+            and not _replicates(data)
         ),
         since="2.0",
         proof="https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",
@@ -280,6 +292,10 @@ REMEDIES = (
 
 
 _DOING = {
+    Work.MODEL: (
+        "A module is called meanwhile: between its operators Python runs, tensors are let go of, "
+        "or it waits."
+    ),
     Work.REPORTS: "It logs, shows or saves something.",
     Work.PREPARES: "It prepares data.",
     Work.STARTS: "It starts workers of a DataLoader, or waits until they have stopped.",

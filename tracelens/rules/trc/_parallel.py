@@ -20,12 +20,14 @@ __all__ = [
     "DDP",
     "REDUCER",
     "Passes",
+    "Sharded",
     "Trained",
     "begun_apart",
     "is_replicating",
     "often",
     "passes_of",
     "replicates",
+    "sharded",
 ]
 
 DDP = "DistributedDataParallel"
@@ -37,6 +39,8 @@ GRADIENT = "torch::autograd::AccumulateGrad"
 _REPLICATING = tuple(
     f"torch/nn/parallel/{file}.py" for file in ("data_parallel", "replicate", "parallel_apply")
 )
+#: Files of DTensor, and of tensor parallelism.
+_TENSOR = "torch/distributed/tensor"
 #: Part of the gradients that is reduced at least where all of them are.
 ALL = 0.9
 #: Messages for each pass of a model from which on its buckets are small: 25 MB are the usual ones.
@@ -53,6 +57,14 @@ class Passes(NamedTuple):
     each_step: int
     #: Steps of the optimizer.
     updates: int = 0
+
+
+class Sharded(NamedTuple):
+    """Who shards what is gathered and scattered, as far as the trace names it."""
+
+    #: FSDP; tensor parallelism, whose collectives a compiler can move.
+    fsdp: bool
+    tensors: bool
 
 
 class Trained(NamedTuple):
@@ -75,6 +87,24 @@ def passes_of(rows: Iterable[Seen[Collective]], of: Trained, source: str) -> Pas
         and _all_backward(of, source, forward)
     )
     return Passes(forward, round(forward / updates) if each else 0, updates)
+
+
+def sharded(
+    wrappers: Table[ParallelCall],
+    notes: Table[Annotation],
+    called: Iterable[Operator],
+    frames: Table[PythonFunction],
+    source: str,
+) -> Sharded:
+    """Tell who shards a model: by annotations, operators, and files of Python."""
+    ops = {record.namespace for record in called}
+    files = {row.record.file.replace("\\", "/") for row in frames.within(source)}
+    names = {row.record.name for row in notes.within(source)}
+    fsdp = any(row.record.wrapper != DDP for row in wrappers.within(source)) or "fsdp" in ops
+    return Sharded(
+        fsdp or any("fsdp" in text.lower() for text in (*files, *names)),
+        "_c10d_functional" in ops or any(_TENSOR in file for file in files),
+    )
 
 
 def replicates(notes: Table[Annotation], frames: Table[PythonFunction], source: str) -> bool:

@@ -6,13 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
-from tracelens.logs.chrome_trace import BackwardNode, Operator, PythonFunction
+from tracelens.logs.chrome_trace import BackwardNode, Operator, PythonFunction, RuntimeCall
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.rules.trc._cheaper import depthwise, made_dense, of_one_row
 from tracelens.rules.trc._launches import norms_one_by_one
 from tracelens.rules.trc._lines import MAX_SHARE, busiest, told
 from tracelens.rules.trc._small import MANY_READS, ONE_ELEMENT, small_operators
+from tracelens.rules.trc._unused import missing, unused
 from tracelens.traces.critical import CriticalPath
 from tracelens.traces.host_kinds import NO_WORK, shares_of
 from tracelens.traces.measured import KernelWork, SelfTime, Step, TraceHeader, Window
@@ -137,6 +138,7 @@ class DeviceBound(Rule):
         works: Table[KernelWork],
         frames: Table[PythonFunction],
         again: Table[Recomputed],
+        calls: Table[RuntimeCall],
     ) -> Iterator[Finding]:
         """Yield one note per trace whose device is busy."""
         for run in runs(windows, steps):
@@ -156,7 +158,10 @@ class DeviceBound(Rule):
             more.append(of_one_row(shapes, ms, MIN_ALONE))
             dense = sum(r.ms for r in operators.within(source) if str(r.record) == TO_DENSE)
             more.append(made_dense(dense, ms))
-            yield from self._on_cpu(run, rows, next(iter(named), ()), called, more)
+            there = next(iter(named), ())
+            ran = calls.within(source)
+            more.append(unused(there, ran, rows, called, ms) if not run.on_device else "")
+            yield from self._on_cpu(run, rows, there, called, more)
         for view in views(windows, steps, timelines):
             idle = view.total("idle_ms")
             few = view.run.window.record.kernels < MIN_KERNELS
@@ -206,7 +211,8 @@ class DeviceBound(Rule):
         yield self.finding(
             "computing",
             title=f"the CPU computes for {least}{percent(worked)} of the trace",
-            message=f"Of the trace, {length(whole.ms)}: {shares}.{said}{_missing(devices)}",
+            message=f"Of the trace, {length(whole.ms)}: {shares}.{said}"
+            + ("" if also[-1] else missing(devices)),
             harmless="; ".join(
                 (shares, *more, "it says where the time goes, not that any of it is wrong")
             ),
@@ -329,17 +335,6 @@ def _updating(whole: Window) -> str:
     return (
         f"the optimizer's steps take {percent(share)} of the trace"
         if share >= MIN_OPTIMIZER
-        else ""
-    )
-
-
-def _missing(devices: tuple[str, ...]) -> str:
-    """Say so where a GPU is named of which nothing was recorded."""
-    name = next(iter(devices), "")
-    return (
-        f" The machine has a GPU ({name}), of which nothing was recorded: if the program uses it, "
-        "record it too, with `ProfilerActivity.CUDA`."
-        if name
         else ""
     )
 

@@ -25,11 +25,13 @@ from tracelens.rules.trc._parallel import (
     DDP,
     REDUCER,
     Passes,
+    Sharded,
     Trained,
     begun_apart,
     often,
     passes_of,
     replicates,
+    sharded,
 )
 from tracelens.traces.collectives import alone_ms, longest_alone
 from tracelens.traces.critical import CriticalPath
@@ -84,6 +86,7 @@ class _Shown(NamedTuple):
     passes: Passes
     #: Whether ``nn.DataParallel`` begins them, in one process for all devices.
     replicas: bool
+    sharded: Sharded
     steps: int
 
 
@@ -170,29 +173,19 @@ class ExposedCollectives(Rule):
             trains = trains or any("backward" in record.op for record in called)
             infers = parallel is False and not trains
             tables = tables or any("embedding" in k.record.name for k in kernels.within(source))
-            replicas = replicates(notes, frames, source)
-            waiting = [d.record for d in devices.within(source) if d.record.span_ms > 0]
-            waiting = [device for device in waiting if _share(device) >= MIN_SHARE]
+            begun = (
+                replicates(notes, frames, source),
+                sharded(wrappers, notes, called, frames, source),
+            )
+            ran = [d.record for d in devices.within(source) if d.record.span_ms > 0]
+            waiting = [device for device in ran if _share(device) >= MIN_SHARE]
             waiting.sort(key=lambda device: -device.exposed_ms)
             if waiting:
                 # Without the calls that wait the path cannot go from the host to the device.
                 known = list(paths.within(source)) if window.record.waits else []
                 mine = [p.record for p in known if p.record.device == waiting[0].device]
-                found = _Shown(
-                    *(
-                        shown,
-                        kinds,
-                        header,
-                        mine,
-                        norms,
-                        tables,
-                        parallel,
-                        infers,
-                        passes,
-                        replicas,
-                    ),
-                    len(steps.within(source)),
-                )
+                seen = shown, kinds, header, mine, norms, tables, parallel, infers, passes
+                found = _Shown(*seen, *begun, len(steps.within(source)))
                 yield self._finding(waiting, found)
 
     def _printed(self, row: Seen[PrintedProfile]) -> Iterator[Finding]:
@@ -285,9 +278,8 @@ class ExposedCollectives(Rule):
         )
 
     def _finding(self, devices: list[DeviceBusy], shown: _Shown) -> Finding:
-        kernels, kinds, header, paths, norms, tables, parallel, infers, passes, replicas, steps = (
-            shown
-        )
+        kernels, kinds, header, paths, norms, tables, parallel, infers, passes = shown[:9]
+        replicas, by, steps = shown[9:]
         device = devices[0]
         rows = sorted(kernels, key=lambda kernel: -kernel.ms)
         rank = f"rank {header.rank}" if header.rank is not None else f"device {device.device}"
@@ -321,6 +313,8 @@ class ExposedCollectives(Rule):
             infers=infers,
             passes=passes.each_step if passes.each_step > 1 else 0,
             replicas=replicas,
+            fsdp=by.fsdp,
+            tensors=by.tensors,
         )
         n = sum(kernel.count for kernel in rows)
         noted = most < MIN_SHARE * device.span_ms and not replicas

@@ -12,7 +12,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
-from tracelens.rules.trc._blocked import blocking, kept
+from tracelens.rules.trc._blocked import blocking, ends_with, kept, waits_at
 from tracelens.rules.trc._graphs import may_record, mode_of
 from tracelens.rules.trc._launches import sized
 from tracelens.rules.trc._parallel import replicates
@@ -20,6 +20,7 @@ from tracelens.traces.measured import DeviceBusy, Step, TraceHeader, Window
 from tracelens.traces.ranks import RankTime
 from tracelens.traces.rows import HeldBy, KernelTime, SyncTime, Timeline
 from tracelens.traces.stragglers import late
+from tracelens.traces.unanswered import EndedBy
 from tracelens.traces.views import CAUSES, View, stories, views, where_of
 from tracelens.words import length, percent, share_of
 
@@ -210,6 +211,7 @@ class GpuIdle(Rule):
         frames: Table[PythonFunction],
         recompiles: Table[Recompile],
         times: Table[KernelTime],
+        ended: Table[EndedBy],
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose device is idle."""
         straggler = late(list(ranks))
@@ -234,7 +236,9 @@ class GpuIdle(Rule):
                 asks = (sizing if behind else 0), _asking(places, view.source)
                 wait = blocking(view, places)
                 how = mode_of(times, view.source) if graphs else None
-                yield self._finding(view, doing, asks, wait, awaited=alone, mode=how)
+                before = ends_with(list(ended.within(view.source)), view)
+                before += waits_at(places, view)
+                yield self._finding(view, doing, asks, (wait, before), awaited=alone, mode=how)
 
     def follows(self, finding: Finding) -> Iterable[Story]:
         """It follows from whatever explains most of the idle time."""
@@ -248,12 +252,12 @@ class GpuIdle(Rule):
         view: View,
         computing: list[Seen[Operator]],
         asks: tuple[int, str],
-        wait: SyncTime | None,
+        gaps: tuple[SyncTime | None, str],
         *,
         awaited: bool,
         mode: str | None,
     ) -> Finding:
-        whole, idle = view.window_ms, view.idle_ms
+        (wait, before), whole, idle = gaps, view.window_ms, view.idle_ms
         told = "; ".join(
             f"{what}: {length(view.total(field))}"
             for field, what in CAUSES.items()
@@ -292,7 +296,7 @@ class GpuIdle(Rule):
             message=(
                 f"Kernels and copies run for {length(view.total('busy_ms'))} of {length(whole)}. "
                 f"Why nothing runs: {told}.{bound}{doing}"
-                f"{view.before}"
+                f"{before}{view.before}"
             ),
             severity=Severity.WARNING if data.kernels >= MIN_KERNELS else Severity.INFO,
             harmless=_told_elsewhere(data),

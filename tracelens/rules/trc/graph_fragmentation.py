@@ -8,9 +8,10 @@ from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.frames import Frame
 from tracelens.frames.user_frames import Compiled
-from tracelens.logs.chrome_trace import CompiledRegion
+from tracelens.logs.chrome_trace import CompiledRegion, PythonFunction
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
+from tracelens.report.stories import RESUMED
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.runs import Run, runs
@@ -47,8 +48,11 @@ class GraphFragmentation(Rule):
 
     ## When it is harmless
     A program may compile several modules of its own and call one after the other: regions that are
-    not inside each other are told as a note, and only where eager operators run between them. One
-    frame with several variants (``0/0``, ``0/1``) is one graph, whatever the number of calls.
+    not inside each other are told as information, and only where eager operators run between them
+    and the step takes that time. What an operator, a compiled graph, a backward pass or an optimizer
+    calls was compiled by itself, and is no piece. One frame with several variants (``0/0``,
+    ``0/1``) is one graph, whatever the number of calls. Where a device has other work meanwhile,
+    pieces are information: what they cost is not in the trace.
 
     ## What to do
     Find the breaks: the GBR rules read them from a log with ``TORCH_LOGS=graph_breaks``.
@@ -95,31 +99,47 @@ class GraphFragmentation(Rule):
         steps: Table[Step],
         regions: Table[CompiledRegion],
         compiled: Table[Frame],
+        functions: Table[PythonFunction],
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose steps go through several frames."""
         for run in runs(windows, steps):
             nested = run.total("nested")
             frames = _frames(run)
-            between = share_of(run.total("eager_ms"), run.ms)
+            between = share_of(run.total("eager_ms"), run.ms) if run.waits_for_host else 0.0
             if nested or (len(frames) > 1 and between >= MIN_BETWEEN):
-                known = Compiled(compiled, run.window.first.input)
-                yield self._finding(run, frames, regions, known)
+                source = run.window.first.input
+                resumed = any(
+                    row.record.function.startswith(RESUMED) for row in functions.within(source)
+                )
+                yield self._finding(
+                    run, frames, regions, Compiled(compiled, source), resumed=resumed
+                )
 
     def _finding(
-        self, run: Run, frames: list[str], regions: Table[CompiledRegion], known: Compiled
+        self,
+        run: Run,
+        frames: list[str],
+        regions: Table[CompiledRegion],
+        known: Compiled,
+        *,
+        resumed: bool,
     ) -> Finding:
         calls, nested = run.total("regions") / run.n, run.total("nested")
         within = list(regions.within(run.window.first.input))
+        apart = {frame for row in run.spans for frame in row.record.apart}
+        within = [row for row in within if row.record.frame not in apart]
         empty = [row.record.frame for row in within if row.record.frame and _is_small(row.ms, run)]
         named = [frame for frame in frames if frame]
         which = f": {', '.join(f'`{frame}`' for frame in named[:12])}" if named else ""
+        goes_on = "a function goes on in a new frame after a graph break"
         inside = (
-            f"{nested / run.n:.3g} of them run inside another one: a function goes on in a new "
-            "frame after a graph break"
+            f"{nested / run.n:.3g} of them run inside another one: {goes_on}"
+            + ("" if resumed else ", or calls one that is no part of its graph")
             if nested
             else "They run one after the other, with eager operators between them: that may be "
             "meant, where several modules are compiled"
         )
+        many = f"{calls:.3g} compiled regions"
         trifles = (
             f" {', '.join(f'`{frame}`' for frame in empty[:8])} take less than 1 % of the time: "
             "hardly anything is left in their graphs."
@@ -132,9 +152,11 @@ class GraphFragmentation(Rule):
         return self.finding(
             "nested" if nested else "sequence",
             len(named),
-            title=f"{calls:.3g} compiled regions {per}: the graph is in pieces",
+            title=f"{many} {per}: the graph is in pieces"
+            if nested
+            else f"{many} {per}, with eager operators between them",
             message=f"{calls:.3g} calls of compiled frames {per}{which}. {inside}.{trifles}",
-            severity=Severity.WARNING if nested else Severity.INFO,
+            severity=Severity.WARNING if nested and run.waits_for_host else Severity.INFO,
             confidence=Confidence.HIGH if nested and len(named) > 1 else Confidence.MEDIUM,
             count=int(run.total("regions")),
             where=where,
@@ -152,9 +174,10 @@ class GraphFragmentation(Rule):
 
 
 def _frames(run: Run) -> list[str]:
-    """Return the numbers of the frames of one step, in order."""
+    """Return the numbers of the frames of one step, in order, but for those by themselves."""
+    apart = {frame for row in run.spans for frame in row.record.apart}
     one = max((row.record.frames for row in run.spans), key=len)
-    return list(dict.fromkeys(frame.partition("/")[0] for frame in one))
+    return list(dict.fromkeys(frame.partition("/")[0] for frame in one if frame not in apart))
 
 
 def _is_small(ms: float, run: Run) -> bool:

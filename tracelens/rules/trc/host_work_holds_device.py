@@ -219,14 +219,16 @@ class HostWorkHoldsDevice(Rule):
         if region and where is None:
             shown = f"Python beside the graphs of `{region}`"
         many = plural(pauses, "pause")
+        at_once = length(min(inner.longest_ms, ms))
+        at_once = f"; the longest pause takes {at_once}" if inner.count > 1 else ""
         there = (
-            f" Longest in `{inner.frame}`, which it calls: {length(min(inner.frame_ms, ms))}."
+            f" Of it {length(min(inner.frame_ms, ms))} in `{inner.frame}`, which it calls{at_once}."
             if where is not None and inner.frame not in {"", name} and not inner.called
             else ""
         )
         if inner.called:
             there = (
-                f" In pauses of {length(min(inner.ms, ms))}, most is in a call of `{inner.called}`."
+                f" Of {length(min(inner.ms, ms))}, most is in a call of `{inner.called}`{at_once}."
             )
         elif most is not None:
             place = f"{most.record.file}, line {most.record.line}"
@@ -242,7 +244,7 @@ class HostWorkHoldsDevice(Rule):
             of_ms=whole,
             of_late=0.0,
             on_cpu=True,
-            work=_work(name, "", inner.frame),
+            work=_work(name, "", inner.frame, model=inner.in_model),
             called=inner.called if inner.ms >= MAIN * ms else "",
             region=region,
         )
@@ -322,7 +324,8 @@ class HostWorkHoldsDevice(Rule):
         (frame, operator), (ms, gaps, results) = place, times
         late = max(view.late_ms, ms)
         computes = ms >= MIN_OPERATOR_MS * gaps  # to launch takes less
-        work = _work(frame, longest.operator if computes else "", longest.frame)
+        within = longest.operator if computes else ""
+        work = _work(frame, within, longest.frame, model=longest.in_model)
         data = Holding(
             frame=frame,
             operator=longest.operator if work == Work.COMPUTES else operator,
@@ -373,12 +376,13 @@ def _holds_all(took: float, view: View, ms: float, gaps: float) -> bool:
     return most and ms < MIN_OPERATOR_MS * gaps
 
 
-def _work(name: str, operator: str, inner: str) -> Work:
+def _work(name: str, operator: str, inner: str, *, model: bool = False) -> Work:
     """Return what a line of the program does, by its own name or that of what it calls longest."""
     own = work_of(name, operator)
     called = work_of(inner, "")
     known = {Work.REPORTS, Work.PREPARES, Work.STARTS, Work.UPDATES}
-    return called if own == Work.OWN and called in known else own
+    found = called if own == Work.OWN and called in known else own
+    return Work.MODEL if found == Work.OWN and model else found
 
 
 def _place(row: HeldBy) -> tuple[str, str] | None:

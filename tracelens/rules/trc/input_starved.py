@@ -14,9 +14,11 @@ from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.printed import AnyLoading, PrintedProfile, is_loading
+from tracelens.traces.rows import Timeline
 from tracelens.traces.runs import Run, runs
-from tracelens.traces.views import stories
-from tracelens.words import length, percent
+from tracelens.traces.views import devices, stories
+from tracelens.traces.views import whole as windows_of
+from tracelens.words import length, percent, share_of
 
 __all__ = ["InputStarved"]
 
@@ -25,6 +27,8 @@ MIN_SHARE = 0.1
 MIN_PRINTED = 0.2
 #: Batches of a trace without steps from which on one may be an exception.
 MIN_BATCHES = 5
+#: How many times as long as the others one is that is none of them.
+EXCEPTION = 5
 #: Share of the time of all batches from which on it is named what makes them.
 MIN_MAKING = 0.5
 #: What makes a sample, and a batch of samples; but for what passes on to the program's own.
@@ -62,7 +66,8 @@ class InputStarved(Rule):
 
     ## When it is harmless
     The first batch, for which workers have to start, does not count: of several steps the first is
-    left out, and without steps one batch is told as such, where the others take little.
+    left out, and without steps one batch is told as such, where the others take little of what the
+    device is at work for: from its first kernel to its last.
     Time in which the GPU is at work is not lost: only what it is idle for counts. Below 10 % of the
     step the rule keeps quiet.
 
@@ -140,6 +145,7 @@ class InputStarved(Rule):
         printed: Table[PrintedProfile],
         steps: Table[Step],
         called: Table[PythonFunction],
+        timelines: Table[Timeline],
     ) -> Iterator[Finding]:
         """Yield one finding per trace, or printed table, that waits for data."""
         del any_loads
@@ -151,8 +157,14 @@ class InputStarved(Rule):
             ms = run.total("idle_loading_ms" if run.on_device else "loading_ms")
             if not of_it or run.ms <= 0 or ms < MIN_SHARE * run.ms:
                 continue
-            if (longest := _longest(run, of_it)) is not None:
-                yield self._once(run, of_it, ms, longest)
+            source = run.window.first.input
+            ran = share_of(windows_of(timelines, source), devices(timelines, source))
+            longest = _longest(run, of_it, ran)
+            rest = _rest(run, of_it, longest, ran)
+            if longest and rest[0] < MIN_SHARE * rest[1]:
+                yield self._once(run, of_it, ms, (longest, *rest))
+            elif longest and run.on_device and len(of_it) == 1:
+                yield self._others(of_it, longest, rest)
             else:
                 made = _making(run, of_it, called)
                 yield self._finding(run, of_it, ms, made, 0 if made else _started(of_it, called))
@@ -185,10 +197,39 @@ class InputStarved(Rule):
             data=data,
         )
 
-    def _once(self, run: Run, loads: list[Seen[DataLoading]], ms: float, longest: float) -> Finding:
+    def _others(
+        self, loads: list[Seen[DataLoading]], longest: float, rest: tuple[float, float]
+    ) -> Finding:
+        """Return that batches are waited for, also without the one that took longest."""
+        alone = any("SingleProcess" in row.record.iterator for row in loads)
+        count, (ms, whole) = sum(row.count for row in loads) - 1, rest
+        of = "the time from the first kernel to the last"
+        return self.finding(
+            *sorted({row.record.iterator for row in loads}),
+            title=f"waiting for data takes {percent(ms / whole)} of {of}",
+            message=(
+                f"The program waits {length(ms)} for {count} batches, of {length(whole)}. One more "
+                f"is waited for {length(longest)}: the first, as a rule."
+                + (" It loads the data itself: `num_workers` is 0." if alone else "")
+            ),
+            confidence=Confidence.MEDIUM,
+            count=count,
+            evidence=[row.quote(f"{row.count:,} calls, {length(row.ms)} in all") for row in loads],
+            cost=Cost(ms=ms, share=ms / whole, basis="upper_bound", of=of),
+            advice=self.advise(data := Starved(alone=alone, loading_ms=ms, of_ms=whole)),
+            data=data,
+        )
+
+    def _once(
+        self,
+        run: Run,
+        loads: list[Seen[DataLoading]],
+        ms: float,
+        waits: tuple[float, float, float],
+    ) -> Finding:
         alone = any("SingleProcess" in row.record.iterator for row in loads)
         count = sum(row.count for row in loads)
-        rest = sum(row.ms for row in loads) - longest
+        longest, rest, whole = waits
         lost = min(longest, ms)  # of a GPU that is at work meanwhile only what it is idle
         data = Starved(alone=alone, loading_ms=ms, of_ms=run.ms, once=True)
         return self.finding(
@@ -197,7 +238,7 @@ class InputStarved(Rule):
             f"{percent(longest / run.ms)} of {run.of}",
             message=(
                 f"For the other {count - 1} the program waits {length(rest)} in all, "
-                f"{percent(rest / (run.ms - longest))} of the rest. The long one is the first as a "
+                f"{percent(rest / whole)} of the rest. The long one is the first as a "
                 "rule: workers start, or the data set is opened."
             ),
             severity=Severity.INFO,
@@ -247,13 +288,31 @@ class InputStarved(Rule):
         )
 
 
-def _longest(run: Run, loads: list[Seen[DataLoading]]) -> float | None:
-    """Return the longest wait of a trace without steps, if the others take little of the rest."""
+def _longest(run: Run, loads: list[Seen[DataLoading]], ran: float) -> float | None:
+    """Return the longest wait of a trace without steps, if the others take little of the rest.
+
+    Or if each of them takes little beside it, and it comes before the device begins.
+    """
     if run.steps or sum(row.count for row in loads) < MIN_BATCHES:
         return None
     longest = max((row.times.max for row in loads if row.times is not None), default=0.0)
     others = sum(row.ms for row in loads) - longest
-    return longest if others < MIN_SHARE * (run.ms - longest) else None
+    each = others / (sum(row.count for row in loads) - 1)
+    before = run.on_device and EXCEPTION * each <= longest <= run.ms - ran
+    return longest if before or others < MIN_SHARE * (run.ms - longest) else None
+
+
+def _rest(
+    run: Run, loads: list[Seen[DataLoading]], longest: float | None, ran: float
+) -> tuple[float, float]:
+    """Return how long the other batches are waited for, and of which time.
+
+    On a device that is from its first kernel to its last: what comes before is no step.
+    """
+    ms = sum(row.ms for row in loads) - (longest or 0.0)
+    whole = ran if run.on_device and ran else run.ms
+    inside = run.ms - whole < (longest or 0.0)
+    return ms, max(whole - (longest or 0.0) if inside else whole, ms, 1e-9)
 
 
 def _started(loads: list[Seen[DataLoading]], called: Table[PythonFunction]) -> int:

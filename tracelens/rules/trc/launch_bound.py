@@ -368,7 +368,7 @@ class LaunchBound(Rule):
     ) -> Finding:
         run, whole, late = view.run, view.window_ms, data.late_ms
         n, called, ms = view.kernels, run.total("launches"), run.total("launch_ms")
-        busy = view.total("busy_ms")
+        busy = view.total("busy_ms") - view.total("exposed_copy_ms")
         per = "per step" if view.in_steps else "in the trace"
         norms = f" {data.norms} of them per step take the norm of one tensor." if data.norms else ""
         norms += beside(data)

@@ -14,6 +14,7 @@ from tracelens.rules import Rule
 from tracelens.traces.apple import MPS
 from tracelens.traces.measured import Window
 from tracelens.traces.printed import AnyRecording, PrintedProfile, is_of_xpu
+from tracelens.traces.unanswered import Unanswered
 from tracelens.words import length, percent
 
 __all__ = ["ProfilerWithoutDevice"]
@@ -70,10 +71,12 @@ class Undevised(FindingData):
     refused: bool = False
     #: The device is Intel's.
     xpu: bool = False
+    #: Launches from one moment on that have no kernel.
+    missing: int = 0
 
 
 def _on_gpu(data: Undevised) -> bool:
-    return data.unread in {"", COUNTED, OLDER} and not (data.refused or data.xpu)
+    return data.unread in {"", COUNTED, OLDER} and not (data.refused or data.xpu or data.missing)
 
 
 class ProfilerWithoutDevice(Rule):
@@ -92,6 +95,8 @@ class ProfilerWithoutDevice(Rule):
     Or the profiler says so itself:
 
         WARNING:2025-02-26 09:43:38 68350:68350 init.cpp:179] CUPTI initialization failed - CUDA profiler activities will be missing
+
+    Or it has the kernels of the first launches only: then shares are of these, which is information.
 
     ## When it is harmless
     Where the host alone is of interest. A trace of a program on the CPU has none of these events, and
@@ -124,6 +129,16 @@ class ProfilerWithoutDevice(Rule):
                 "torch.profiler.ProfilerActivity.CUDA])"
             ),
             proof="https://docs.pytorch.org/docs/stable/profiler.html",
+        ),
+        Remedy(
+            id="fewer",
+            text="Record fewer steps at a time, and let the profiler end after them: it waits for "
+            "what was launched.",
+            when="the kernels of the last launches are missing",
+            applies=lambda data: data.missing > 0,
+            code="torch.profiler.profile("
+            "schedule=torch.profiler.schedule(wait=1, warmup=2, active=3))",
+            proof="https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule",
         ),
         Remedy(
             id="xpu-activities",
@@ -162,7 +177,7 @@ class ProfilerWithoutDevice(Rule):
             text="See what the profiler of this machine can record; without CUDA in it, CUPTI is "
             "missing, in use, or for administrators only.",
             when="the activity was asked for already, and no counters instead",
-            applies=lambda data: not (data.unread or data.refused or data.xpu),
+            applies=lambda data: not (data.unread or data.refused or data.xpu or data.missing),
             code="print(torch.profiler.supported_activities())",
             since="1.8.1",
             proof="https://docs.pytorch.org/docs/stable/profiler.html",
@@ -179,9 +194,12 @@ class ProfilerWithoutDevice(Rule):
         calls: Table[RuntimeCall],
         collectives: Table[Collective],
         operators: Table[Operator],
+        unanswered: Table[Unanswered],
     ) -> Iterator[Finding]:
         """Yield one finding per trace, or printed table, that lacks the device."""
         del profiles
+        for each in unanswered:
+            yield self._cut(each, list(calls.within(each.first.input)))
         refused = list(said.where(lambda line: line.lacks_cuda))
         if refused:
             yield self._refused(refused, said)
@@ -215,6 +233,30 @@ class ProfilerWithoutDevice(Rule):
             elif unread:
                 most = max(window.record.unread, key=lambda pair: pair[1])[0]
                 yield self._unread(window, most, _UNREAD_TITLE, _UNREAD_TEXT)
+
+    def _cut(self, row: Seen[Unanswered], calls: list[Seen[RuntimeCall]]) -> Finding:
+        """Return that what the last launches brought the device is missing."""
+        cut = row.record
+        data = Undevised(launches=cut.launches, operators=(), missing=cut.missing)
+        return self.finding(
+            "part",
+            title=f"{cut.missing:,} of {cut.launches:,} launches have no kernel in the trace",
+            message=(
+                f"From {length(cut.from_ms)} of {length(cut.to_ms)} of launching on, nothing is "
+                "known of the GPU: times and shares of kernels are those of the first "
+                f"{cut.launches - cut.missing:,} launches. The recording ended before the rest "
+                "ran, the profiler's buffer ran over, or the file was cut."
+            ),
+            severity=Severity.INFO,
+            confidence=Confidence.HIGH,
+            count=cut.missing,
+            evidence=[each.quote(f"{each.count} times") for each in calls if each.record.launches][
+                :MAX_QUOTED
+            ]
+            or [row.quote()],
+            advice=self.advise(data),
+            data=data,
+        )
 
     def _refused(self, rows: list[Seen[ProfilerLine]], said: Table[ProfilerLine]) -> Finding:
         """Return what it means that CUPTI, through which kernels are recorded, did not start."""

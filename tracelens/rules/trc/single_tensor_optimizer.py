@@ -61,8 +61,8 @@ class SingleTensorOptimizer(Rule):
 
     ## When it is harmless
     Few parameters, or an optimizer that takes less than 5 % of the step: then the rule keeps quiet,
-    as it does for ``foreach``, ``fused`` and compiled optimizers. Not every optimizer has a fused
-    version.
+    as it does for ``foreach``, ``fused`` and compiled optimizers, and for those whose step is
+    mostly calls of compiled functions. Not every optimizer has a fused version.
 
     ## What to do
     ``fused=True``: on CUDA for Adam, AdamW, SGD and Adagrad; on the CPU for them since 2.4.
@@ -128,19 +128,23 @@ class SingleTensorOptimizer(Rule):
         for run in runs(windows, steps):
             if MPS in dict(run.window.record.unread):
                 continue  # its operators are handed over, and wait for what was before them
-            single, multi = run.total("optimizer_single"), run.total("optimizer_multi")
+            single, multi = run.total("optimizer_plain"), run.total("optimizer_multi")
             rows = [
                 row
                 for row in calls.within(run.window.first.input)
                 if row.record.call == "step" and not row.record.category.startswith("gpu_")
             ]
+            every = sum(row.ms for row in rows)
+            compiled = {name for row in run.spans for name in row.record.optimizers_compiled}
+            rows = [row for row in rows if str(row.record) not in compiled]
             n = run.n if run.steps else max(1, sum(row.count for row in rows))
-            share = share_of(run.total("optimizer_ms"), run.ms)
+            ms = run.total("optimizer_ms") * share_of(sum(row.ms for row in rows), every)
+            share = share_of(ms, run.ms)
             if multi >= n:
                 continue  # it takes lists of tensors; what is left are counters and the like
             if rows and single >= MIN_OPERATORS * n and share >= MIN_SHARE:
                 times = [row.record for row in timelines.within(run.window.first.input)]
-                yield self._finding(run, Table(rows), single / n, _idle_share(times))
+                yield self._finding(run, Table(rows), (single / n, ms), _idle_share(times))
 
     def causes(self, finding: Finding) -> Iterable[Story]:
         """Its kernels, and a device that waits for them, where it is most of the time."""
@@ -148,10 +152,10 @@ class SingleTensorOptimizer(Rule):
         return stories(["updates", *(["optimizer"] if keeps else ())], finding)
 
     def _finding(
-        self, run: Run, calls: Table[OptimizerCall], single: float, idle: float
+        self, run: Run, calls: Table[OptimizerCall], took: tuple[float, float], idle: float
     ) -> Finding:
         names = list(dict.fromkeys(row.record.optimizer for row in calls))
-        ms = run.total("optimizer_ms")
+        single, ms = took
         data = Single(
             optimizers=tuple(names),
             operators=single,

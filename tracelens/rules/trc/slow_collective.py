@@ -58,6 +58,8 @@ class Slow(FindingData):
     ranks: int = 1
     #: The function in which that rank is meanwhile, and the others are not.
     only: str = ""
+    #: Whether the link is fast enough, and other ranks are waited for.
+    waits: bool = False
 
 
 class SlowCollective(Rule):
@@ -75,7 +77,9 @@ class SlowCollective(Rule):
         {"ph": "X", "cat": "kernel", "name": "ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*, unsigned long, ncclWork*)", "pid": 0, "tid": 40, "ts": 100.0, "dur": 2636.0, "args": {"Collective name": "allreduce", "In msg nelems": 6637568, "Group size": 2, "dtype": "Float"}}
 
     ## When it is harmless
-    From one rank alone a rate of 5 % and more is information: to wait for another rank looks the same.
+    The link is judged by the fastest call of a size, and by larger messages of the same ranks: where
+    these do more than a tenth of its rate, what slower calls take longer is waiting for another rank,
+    and information. From one rank alone so is a rate of 5 % and more: to wait looks the same.
     Messages below 1 MB are limited by latency, and a receive waits for what the sender computes first. Groups of more than 8 ranks cross a network whose rate
     is not known, and what a collective waits for another rank counts as its own time here. Of eight
     collectives and more a rank must come last more often than by chance. Where the moments of ranks
@@ -104,7 +108,7 @@ class SlowCollective(Rule):
             text="Let NCCL say which way the data takes.",
             env="NCCL_DEBUG=INFO",
             proof="https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-debug",
-            applies=lambda data: data.late_ms is None,
+            applies=lambda data: data.late_ms is None and not data.waits,
         ),
         Remedy(
             id="ranks",
@@ -161,19 +165,23 @@ class SlowCollective(Rule):
             rate = link(device)
             if rate is None:
                 continue
-            slow = [
+            large = [
                 row
                 for row in collectives.within(view.source)
                 if (row.record.bytes or 0) >= MIN_BYTES
                 and 1 < (row.record.group or 0) <= NODE
                 and row.record.bus_gbs is not None
-                and row.record.bus_gbs < LOW * rate
                 and row.record.name not in _PAIRED
             ]
-            exposed = sum(row.record.exposed_ms for row in slow)
-            if slow and exposed >= MIN_SHARE * view.run.window.record.ms:
-                slow.sort(key=lambda row: -row.record.exposed_ms)
+            least = MIN_SHARE * view.run.window.record.ms
+            slow = [row for row in large if (row.record.bus_gbs or 0.0) < LOW * rate]
+            slow.sort(key=lambda row: -row.record.exposed_ms)
+            waits = [row for row in slow if _best(row, large) >= LOW * rate]
+            slow = [row for row in slow if row not in waits]
+            if slow and sum(row.record.exposed_ms for row in slow) >= least:
                 yield self._finding(view, slow, device, rate, max(1, len(ranks)))
+            if waits and sum(map(_longer, waits)) >= least and found is None:
+                yield self._waits(view, waits, large, (device, rate), max(1, len(ranks)))
 
     def _finding(
         self,
@@ -220,6 +228,52 @@ class SlowCollective(Rule):
                 share=min(1.0, share_of(exposed, whole)),
                 basis="upper_bound",
                 of="the trace",
+            ),
+            advice=self.advise(data),
+            data=data,
+        )
+
+    def _waits(
+        self,
+        view: View,
+        waits: list[Seen[CollectiveTime]],
+        large: list[Seen[CollectiveTime]],
+        link: tuple[str, float],
+        ranks: int,
+    ) -> Finding:
+        """Return that collectives take longer than their size, on a link that is fast enough."""
+        ms, whole, most = sum(map(_longer, waits)), view.run.window.record.ms, waits[0].record
+        best = _best(waits[0], large)
+        calls = "; ".join(
+            f"{row.record.n} times `{row.record.name}` of {(row.record.bytes or 0) / 1e6:.3g} MB: "
+            f"{length(row.record.min_ms)} to {length(row.record.max_ms)}"
+            for row in waits[:MAX_TOLD]
+        )
+        data = Slow(
+            device=link[0],
+            link_gbs=link[1],
+            bus_gbs=best,
+            exposed_ms=ms,
+            group=most.group or 0,
+            ranks=ranks,
+            waits=True,
+        )
+        return self.finding(
+            "waits",
+            title=f"large collectives wait for ranks that come late: {length(ms)}",
+            message=(
+                f"Between {most.group} ranks {calls}. The link is not what they wait for: large "
+                f"ones do {best:.3g} GB/s on it; as a rule another rank comes late."
+            ),
+            severity=Severity.INFO,
+            confidence=Confidence.MEDIUM,
+            count=sum(row.record.n for row in waits),
+            evidence=[
+                row.quote(f"{row.record.n} times, {length(row.record.sum_ms)} in all")
+                for row in waits[:MAX_TOLD]
+            ],
+            cost=Cost(
+                ms=ms, share=min(1.0, share_of(ms, whole)), basis="upper_bound", of="the trace"
             ),
             advice=self.advise(data),
             data=data,
@@ -304,6 +358,19 @@ def _only_there(found: Late, frames: Table[PythonFunction]) -> Seen[PythonFuncti
         and mine([str(row.record)])
     ]
     return min(rows, key=lambda row: row.ms, default=None)
+
+
+def _best(row: Seen[CollectiveTime], large: list[Seen[CollectiveTime]]) -> float:
+    """Return the rate of the fastest large message between as many ranks."""
+    alike = (each.record for each in large if each.record.group == row.record.group)
+    return max(each.best_gbs or 0.0 for each in alike)
+
+
+def _longer(row: Seen[CollectiveTime]) -> float:
+    """Return what of the time in which they run alone is more than the shortest call takes."""
+    record = row.record
+    shortest = record.min_ms if record.n > 1 else 0.0
+    return max(0.0, record.exposed_ms - shortest * record.n)
 
 
 def _waited(row: Seen[RankTime]) -> float:
