@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tracelens.logs import Log
+from tracelens.plugins.registry import discover
 from tracelens.render import _words
-from tracelens.render._absent import missing
-from tracelens.render._again import again
+from tracelens.render._absent import missing, settings_of
+from tracelens.render._again import again, recorded
 from tracelens.render._table_words import about
 from tracelens.render._tables import layout
 from tracelens.render._words import plural
@@ -89,7 +91,8 @@ def test_switches_become_one_command(
         Verdict(code=f"XXX{n:03}", name="x", verdict=Outcome.ABSENT, needs=(switch,))
         for n, switch in enumerate(switches)
     )
-    report = reports["clean"].model_copy(update={"verdicts": verdicts})
+    source = reports["clean"].inputs[0].model_copy(update={"kinds": {"warnings": 1}})
+    report = reports["clean"].model_copy(update={"inputs": (source,), "verdicts": verdicts})
     advised = again(report)
     if command:
         assert advised is not None
@@ -116,3 +119,25 @@ def test_known_tables_have_a_place_and_a_brief_form() -> None:
     assert [cell.text for cell in grid.rows[0]] == ["a.py:3", "t", "1"]
     assert about("something_new").title == "Something new"
     assert all(cell.bar < 0 for cell in grid.rows[0])
+
+
+def test_a_new_run_has_what_the_log_has(reports: dict[str, Report]) -> None:
+    """What a finding rests on would be lost without it; a switch alone asks for no new run."""
+    verdicts = (
+        Verdict(code="XXX000", name="x", verdict=Outcome.ABSENT, needs=('TORCH_LOGS="fusion"',)),
+    )
+    kinds = {"graph_breaks": 1, "onednn_verbose": 2, "warnings": 1, "recompile_limits": 1}
+    source = reports["clean"].inputs[0].model_copy(update={"kinds": kinds})
+    report = reports["clean"].model_copy(update={"inputs": (source,), "verdicts": verdicts})
+    advised = again(report)
+    assert advised is not None
+    assert advised.command.startswith('ONEDNN_VERBOSE=1 TORCH_LOGS="fusion,graph_breaks" python ')
+    assert again(report.model_copy(update={"verdicts": ()})) is None
+
+
+def test_what_the_log_has_is_shown_by_the_switches_of_its_kinds() -> None:
+    switches = {log.name: log.switch for log in discover("logs", Log)}
+    named = {name: list(recorded([name])) for name in switches}
+    assert {name: settings_of(switches[name]) for name, own in named.items() if own} == {
+        name: own for name, own in named.items() if own
+    }

@@ -73,8 +73,7 @@ class BreakSite(msgspec.Struct):
     others: tuple[str, ...] = ()
     #: The attribute that the line reads a NumPy number from, as ``self.hop_length``.
     held_by_numpy: str = ""
-    #: Whether the line reads a float that the module holds as a tensor.
-    reads_float: bool = False
+    reads_float: bool = False  #: Whether it reads a float that the module holds as a tensor.
     #: By the guards: gradients are off; Python decides by the number read, or needs it itself.
     inference: bool | None = None
     decides: bool = False
@@ -88,6 +87,7 @@ class BreakSite(msgspec.Struct):
     helper_at: str = ""
     #: Whether the number read bounds a slice of what attention is computed of.
     bounds: bool = False
+    sized: str = ""  #: A later line that makes a size of it.
     #: A float that code of the same file keeps, changes and reads in compiled code.
     state: str = ""
     #: The loop over a range for which what comes behind the line is given up.

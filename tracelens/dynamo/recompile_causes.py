@@ -175,7 +175,8 @@ def ranked(steps: Iterable[tuple[GuardFailure, ...]]) -> list[tuple[Cause, int, 
     Every failed entry counts: a value that differs from all of them is what the entries are about.
     A condition that one entry alone has, and every call fails, is not: ``0/0: not state``. Two
     sizes that take turns fail with all entries in the end, and need two of them: a cause counts for
-    no more entries than it has values. Among equals, what cannot be made dynamic comes first.
+    no more entries than it has values. A number that fits several entries in nothing is one value
+    more. Among equals, what cannot be made dynamic comes first.
 
     Returns:
         Each cause, in how many recompiles it occurs, and the values that the entries were made for.
@@ -184,20 +185,24 @@ def ranked(steps: Iterable[tuple[GuardFailure, ...]]) -> list[tuple[Cause, int, 
     entries: dict[tuple[str, str], set[int]] = {}
     values: dict[tuple[str, str], dict[str, None]] = {}
     needed: dict[tuple[str, str], set[str]] = {}
+    most: Counter[tuple[str, str]] = Counter()
     for failures in steps:
-        seen = set()
+        seen: dict[tuple[str, str], set[str]] = {}
         for failure in reversed(failures):
             comment = failure.comment.hint if failure.comment else ""
             cause = cause_of(failure.check, failure.hint or comment)
             key = (cause.code, cause.what)
-            seen.add(key)
+            different = seen.setdefault(key, set())
+            if isinstance(failure.check, ValueCheck) and failure.check.constant is None:
+                different.add(cause.value)
             entries.setdefault(key, set()).add(failure.number)
             values.setdefault(key, {})[cause.value] = None
             actual = getattr(failure.check, "actual", "")
             needed.setdefault(key, set()).update((cause.value, actual or cause.value))
         counts.update(sorted(seen))
+        most |= Counter({key: len(own) + 1 for key, own in seen.items()})
     last = frozenset({"RCP002", "RCP016"})
-    made = {key: min(len(entries[key]), _variants(needed[key])) for key in counts}
+    made = {key: min(len(entries[key]), max(_variants(needed[key]), most[key])) for key in counts}
     order = sorted(counts, key=lambda key: (-made[key], -counts[key], key[0] in last, key))
     return [(Cause(*key), counts[key], [value for value in values[key] if value]) for key in order]
 

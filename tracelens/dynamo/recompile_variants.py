@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tracelens.dynamo.families import Families
 from tracelens.logs.recompiles import (
     Check,
     Expression,
@@ -50,6 +51,7 @@ class Variants:
         self._outgrown: set[int] = set()
         #: Entry -> what failed in the entries before it, for which it was compiled.
         self._failed: dict[int, dict[int, tuple[object, ...]]] = {}
+        self._families = Families()
 
     def admit(self, number: int) -> bool:
         """Return whether entry ``number`` can be the next one: not after a reset of Dynamo."""
@@ -85,6 +87,7 @@ class Variants:
             variant = self._of.get(failure.number, self._of[last])
         self._of[number] = variant
         self._failed[number] = {one.number: _asked(one) for one in failures}
+        self._families.learn(number, failures)
         return number, variant, failure
 
     def _telling(self, failures: Sequence[GuardFailure]) -> GuardFailure | None:
@@ -99,6 +102,7 @@ class Variants:
             newest[variant] = told or failure
         telling = list(newest.values())
         telling = [one for one in telling if not _is_passed(one, telling)] or telling
+        telling = self._families.of_call(telling, failures) or telling
         telling = self._new_lengths(telling) or telling
         told = max(telling, key=_rank, default=None)
         return self._nearest(failures, told) or told

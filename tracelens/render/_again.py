@@ -6,7 +6,7 @@ All that decides whether there is such a command, and what is in it, is here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from tracelens.late import late
@@ -15,7 +15,7 @@ from tracelens.render._absent import merged, missing, settings_of
 from tracelens.render._first import NO_TIME, unknown_cost
 from tracelens.report import Report
 
-__all__ = ["Again", "again"]
+__all__ = ["Again", "again", "recorded"]
 
 #: Log kinds that do not come from a compiler, beside those of the machine: of a program that shows
 #: only these it is not known that it compiles anything.
@@ -35,6 +35,23 @@ _PLACED = frozenset(
     }
 )
 _HAVE_LINES = {_LINES, "aot_graphs", "torch_trace", "chrome_trace"}
+#: Log kinds that a switch of their name shows, and others: a new run is to have them again.
+_BY_NAME = frozenset(
+    {"aot_graphs", "bytecode", "compiled_autograd", "cudagraphs", "ddp", "dynamic", "fusion"}
+    | {"graph_breaks", "graph_code", "guards", "inductor_metrics", "kernel_code", "output_code"}
+    | {"perf_hints", "recompiles", "schedule", "trace_source"}
+)
+_BY_SWITCH = {
+    "benchmarking": ("TORCH_LOGS", "autotuning"),
+    "dynamo_debug": ("TORCH_LOGS", "+dynamo"),
+    "inductor_debug": ("TORCH_LOGS", "+inductor"),
+    "miopen": ("MIOPEN_LOG_LEVEL", "4"),
+    "mkl_verbose": ("MKL_VERBOSE", "1"),
+    "onednn_verbose": ("ONEDNN_VERBOSE", "1"),
+    "openvino_verbose": ("OV_CPU_VERBOSE", "1"),
+    "torch_trace": ("TORCH_TRACE", "trace_dir"),
+    "triton_autotuning": ("TRITON_PRINT_AUTOTUNING", "1"),
+}
 _PROGRAM = "python your_program.py"
 #: A path that a shell takes as it is; a log may hold any.
 _PLAIN = late(r"(?:~/)?[\w./+-]{1,300}\.py\Z", re.ASCII)
@@ -75,6 +92,9 @@ def again(report: Report) -> Again | None:
     unplaced = _unplaced(report, kinds)
     if unplaced:
         settings.setdefault("TORCH_LOGS", []).extend([_GENERATED, _LINES])
+    if settings:
+        for name, value in recorded(kinds):
+            settings.setdefault(name, []).append(value)
     for name in _advised(report) & settings.keys():
         del settings[name]
     codes = absent.codes if settings else []
@@ -84,6 +104,15 @@ def again(report: Report) -> Again | None:
         f"{merged(settings)} {program(report)} > run.log 2>&1" if settings else "",
         unplaced,
     )
+
+
+def recorded(kinds: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the settings that show what the log has: its evidence is to be in the next one too."""
+    for kind in kinds:
+        if kind in _BY_NAME:
+            yield "TORCH_LOGS", kind
+        elif kind in _BY_SWITCH:
+            yield _BY_SWITCH[kind]
 
 
 def program(report: Report) -> str:
@@ -124,7 +153,9 @@ def _unplaced(report: Report, kinds: set[str]) -> int:
 def _made(codes: list[str], unknown: int, command: str, unplaced: int = 0) -> Again | None:
     if not command:
         return None
-    parts = [f"{_words.plural(len(codes), 'rule')} had nothing to look at"] if codes else []
+    # A log does not tell a switch that was off from one that had nothing to print.
+    rules = f"{_words.plural(len(codes), 'rule')} had nothing to look at"
+    parts = [f"{rules} (not recorded, or there was none)"] if codes else []
     if unknown:
         parts.append(f"{_words.plural(unknown, 'cost')} {'is' if unknown == 1 else 'are'} unknown")
     if unplaced:

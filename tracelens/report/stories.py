@@ -38,6 +38,7 @@ __all__ = [
     "last_batch",
     "layers_apart",
     "left_out",
+    "number_of",
     "recompiles",
     "resumed",
     "set_up",
@@ -118,6 +119,11 @@ def transformed(function: str, file: str) -> Story:
 def last_batch(file: str, line: int | None) -> Story:
     """The smaller batch for which the function at a line was compiled once more."""
     return "last batch", file, line
+
+
+def number_of(source: str, file: str) -> Story:
+    """A number that a module keeps, and that a line of the file computes anew in each call."""
+    return "number", source, file
 
 
 def set_up(function: str, file: str) -> Story:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tracelens.rules.gbr._break_data import BreakData
-from tracelens.rules.gbr._kept import outside
+from tracelens.rules.gbr._kept import outside, to_state
 from tracelens.rules.gbr._number_lines import looks_up
-from tracelens.rules.gbr._scalar_data import ScalarData
+from tracelens.rules.gbr._scalar_data import ScalarData, becomes_size
 
 __all__ = ["in_hook", "read_outside"]
 
@@ -28,6 +28,22 @@ _OF_PART = (
     "If the function writes into `{}`, a part of a larger tensor, keep one tensor for each part "
     "first: one graph copies the whole of it, which was slower than the breaks where it was tried."
 )
+#: Letters of a line that a sentence quotes.
+MOST_OF_LINE = 60
+#: Tried with graphs of a batch: 8 breaks and 9 recompiles, then none and 3.
+_TO_SIZE = (
+    "read it before the compiled function is called, where the batch is made (a `collate_fn` knows "
+    "how many items it has), and pass it in as an int, which becomes a symbol when it changes. "
+    "Where the function itself computes what it is read from, let Dynamo capture it instead."
+)
+
+
+def _of_size(data: BreakData) -> str:
+    line = data.sized if isinstance(data, ScalarData) else ""
+    if not line:
+        return f"Where it becomes the size of a tensor, {_TO_SIZE}"
+    told = line if len(line) <= MOST_OF_LINE else f"{line[:MOST_OF_LINE].rstrip()} ..."
+    return f"`{told}` makes a size of it: {_TO_SIZE}"
 
 
 def in_hook(data: BreakData) -> bool:
@@ -60,4 +76,5 @@ def read_outside(data: BreakData) -> str:
             "Look the number up before the compiled function is called, and pass it in as a "
             "tensor without dimensions; functions of `math` are torch's then (`torch.sqrt`)."
         )
-    return outside(data.code)
+    is_size = becomes_size(data) and not to_state(data.code)
+    return _of_size(data) if is_size else outside(data.code)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from tracelens.remedies import Remedy
+from tracelens.report import FindingData
+from tracelens.report.stories import Story, number_of
 from tracelens.rules.gbr._break_data import BreakData
 from tracelens.rules.gbr._kept import parsed
 from tracelens.rules.gbr._site_rule import own
 
-__all__ = ["KEEP_IN_BUFFER", "is_running"]
+__all__ = ["KEEP_IN_BUFFER", "is_running", "kept_in"]
 
 _MOST = 200
 
@@ -47,6 +50,12 @@ def _read(target: ast.expr) -> ast.expr:
 def _name(data: BreakData) -> str:
     line = _written(data.code)
     return ast.unparse(line.targets[0]) if line else ""
+
+
+def kept_in(data: FindingData | None) -> Iterator[Story]:
+    """Yield the number of the module that the line computes: each value of it is an entry."""
+    if isinstance(data, BreakData) and (name := _name(data)):
+        yield number_of(name, data.file)
 
 
 def _code(data: BreakData) -> str | None:

@@ -6,13 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 from tracelens.rules.gbr._break_data import BreakData
+from tracelens.rules.gbr._values import counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tracelens.dynamo.breaks import BreakSite
 
-__all__ = ["ScalarData", "scalar_data"]
+__all__ = ["ScalarData", "becomes_size", "scalar_data"]
 
 #: A part of what an object keeps that is handed on: ``block(x, self.k[i])``.
 _PART = re.compile(r"[(,] {0,4}(self\.\w{1,60}\[\w{1,60}\])(?=[,)])")
@@ -29,11 +30,21 @@ class ScalarData(BreakData):
     part: str = ""
     #: The loop over a range for which what comes behind the line is given up.
     goes_round: str = ""
+    #: A later line that makes the size of a tensor of it.
+    sized: str = ""
+
+
+def becomes_size(data: BreakData) -> bool:
+    """Whether the number is a size further on: a later line says so, or that it counts something.
+
+    No tensor can take its place there, and the graph breaks where one does.
+    """
+    return bool(isinstance(data, ScalarData) and data.sized) or counts(data.code)
 
 
 def scalar_data(data: BreakData, site: BreakSite) -> BreakData:
     """Return the data with what is known beyond it, if anything is."""
-    if not (site.shared or site.bounds or site.rest):
+    if not (site.shared or site.bounds or site.rest or site.sized):
         return data
     return ScalarData(
         **data.model_dump(),
@@ -41,6 +52,7 @@ def scalar_data(data: BreakData, site: BreakSite) -> BreakData:
         bounds=site.bounds,
         part=_part_of(frame.code for frame in site.stack[:-1]) if site.bounds else "",
         goes_round=site.rest,
+        sized=site.sized,
     )
 
 

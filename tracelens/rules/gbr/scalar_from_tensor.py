@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.breaks import BreakSite
+from tracelens.dynamo.breaks import BreakSite, sites
 from tracelens.dynamo.drawn import drawn_by
+from tracelens.dynamo.first_flags import look_at_flags
 from tracelens.dynamo.lost_loops import rests_in_ranges
-from tracelens.dynamo.reporting import is_statement
+from tracelens.dynamo.setup_breaks import SetupBreak
+from tracelens.dynamo.size_lines import look_for_sizes
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.frames import Frame
 from tracelens.logs.graph_breaks import GraphBreak
+from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.guards import GuardTree
+from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
+from tracelens.report.stories import Story
 from tracelens.rules.gbr._called import is_called_loop
 from tracelens.rules.gbr._causal import SAY_CAUSAL, looks_for_causal
 from tracelens.rules.gbr._drawn import outside_of
 from tracelens.rules.gbr._indices import ALL_AT_ONCE, INDICES_IN_PYTHON, held_indices
-from tracelens.rules.gbr._kept import is_counted, to_state
-from tracelens.rules.gbr._number_lines import hands_on
+from tracelens.rules.gbr._keep_tensor import CONTROL, KEEP_TENSOR, is_fake
+from tracelens.rules.gbr._kept import to_state
 from tracelens.rules.gbr._outside import read_outside
 from tracelens.rules.gbr._parts import COMPILE_PARTS
-from tracelens.rules.gbr._running import KEEP_IN_BUFFER, is_running
+from tracelens.rules.gbr._running import KEEP_IN_BUFFER, is_running, kept_in
 from tracelens.rules.gbr._scalar_data import ScalarData, scalar_data
 from tracelens.rules.gbr._site_rule import (
     COMPILE_INNER,
@@ -47,9 +52,6 @@ from tracelens.rules.gbr._values import UNSPECIALIZED, attends, counts, takes_no
 
 __all__ = ["ScalarFromTensor"]
 
-#: Lines in which Python goes one way or another, and what leaves torch with the number.
-CONTROL = ("def ", "if ", "elif ", "while ", "for ", "assert ")
-LEAVES = ("int(", "float(", "bool(", "range(", "math.", "np.", "numpy.", "print(", "return f", 'f"')
 #: The record of such a call in torch that traces sizes which only the data tell; 2.6 says less.
 _ITEM_CALL = "Unsupported Tensor.item() call"
 #: The operator that reads a number.
@@ -58,19 +60,10 @@ _READ = "aten._local_scalar_dense"
 _READS = re.compile(r"\.(?:item|tolist)\(")
 #: What a call unpacks, ``x.permute(*order)``: an array of NumPy is traced as a tensor.
 _UNPACKED = re.compile(r"[(,] {0,4}\*([A-Za-z_][\w.]{0,60})(?=[,)])")
-#: Tensors in a list are copied one by one by ``torch.tensor``, which breaks the graph again.
-_LISTED = " Where `torch.tensor` makes one tensor of the list, call `torch.stack` in its place."
-#: A list that is kept: of an object, or of a dict.
-_GROWING = re.compile(r"(?:\]|\.\w{1,60})\.append\(")
 
 
 def _bounds(data: BreakData) -> bool:
     return isinstance(data, ScalarData) and data.bounds
-
-
-def _is_fake(data: BreakData) -> bool:
-    """Whether a custom operator reads the number: what it has for fake tensors has no data."""
-    return bool(data.stack) and data.stack[-1].file.endswith("torch/_library/custom_ops.py")
 
 
 def _reads_all(data: BreakData) -> bool:
@@ -80,7 +73,7 @@ def _reads_all(data: BreakData) -> bool:
 
 def _of_numpy(data: BreakData) -> bool:
     """Whether the number is read from an attribute that holds one of NumPy's."""
-    return bool(data.held_by_numpy) and _reads_all(data) and not _is_fake(data)
+    return bool(data.held_by_numpy) and _reads_all(data) and not is_fake(data)
 
 
 def _drawn(name: str, code: str) -> str:
@@ -92,21 +85,6 @@ def _drawn(name: str, code: str) -> str:
 
 def _draws(data: BreakData) -> str:
     return _drawn(data.name, data.code)
-
-
-def _kept(data: BreakData) -> str | None:
-    """Return the line with the tensor in place of its number; None where that is no advice.
-
-    A number has no gradient: what is kept until the next step must not hold the graph of this one.
-    """
-    code = data.code
-    if ".item()" not in code or code.startswith(CONTROL) or any(word in code for word in LEAVES):
-        return None
-    if is_statement(code) and ("append(" not in code or _GROWING.search(code)):
-        return None  # whatever is called wants a number; each length of a kept list is an entry
-    if is_running(code) or (is_counted(code) and not data.reads_float):
-        return None  # what is computed with it further on, or a place in a queue
-    return None if hands_on(code) else code.replace(".item()", ".detach()")
 
 
 def _is_count(data: BreakData) -> bool:
@@ -176,7 +154,7 @@ class ScalarFromTensor(SiteRule):
             "`torch._dynamo.config.capture_dynamic_output_shape_ops = True`, without which the "
             "graph breaks at the operator.",
             when="a custom operator whose `register_fake` reads a tensor",
-            applies=_is_fake,
+            applies=is_fake,
             code="n = torch.library.get_ctx().new_dynamic_size()",
             since="2.4",
             basis="tested",
@@ -215,23 +193,7 @@ class ScalarFromTensor(SiteRule):
         ALL_AT_ONCE,
         SAY_CAUSAL,
         KEEP_IN_BUFFER,
-        Remedy(
-            "keep-tensor",
-            lambda data: (
-                "Keep the number a tensor, and read it outside of the compiled function."
-                f"{_LISTED if 'append(' in data.code else ''} Where Python decides by it further "
-                "on (if, while, min, int, range, math), the graph breaks there instead; `round` "
-                "takes no tensor, `torch.round` does."
-            ),
-            when="`.item()` in a line of your own that only computes with the number, and no later "
-            "line that the log shows decides by it",
-            applies=lambda data: (
-                own(data) and bool(_kept(data)) and not (_is_fake(data) or data.decides)
-            ),
-            code=_kept,
-            basis="tested",
-            proof="tests/advice/GBR001/keep-tensor.py",
-        ),
+        KEEP_TENSOR,
         Remedy(
             "capture-count",
             "The number counts something, and becomes a size: let Dynamo capture it as a symbol.",
@@ -263,7 +225,7 @@ class ScalarFromTensor(SiteRule):
             "attention is computed of",
             applies=lambda data: (
                 not (data.name or data.in_function or looks_for_causal(data))
-                and not (_is_fake(data) or data.needs_number or _bounds(data))
+                and not (is_fake(data) or data.needs_number or _bounds(data))
                 and not (data.code.startswith(CONTROL) or to_state(data.code))
                 and not takes_no_symbol(data.code, data.package)
             ),
@@ -279,7 +241,7 @@ class ScalarFromTensor(SiteRule):
             read_outside,
             when="a line of your own, or one that the log does not name",
             applies=lambda d: (
-                not (d.name or d.package or d.in_function or _is_fake(d))
+                not (d.name or d.package or d.in_function or is_fake(d))
                 and not (held_indices(d) or looks_for_causal(d) or is_running(d.code))
             ),
             basis="tested",
@@ -336,13 +298,34 @@ class ScalarFromTensor(SiteRule):
             when="`.tolist()`, or a number that an operator needs, in a line of your own",
             applies=lambda data: (
                 (not data.package and _reads_all(data) and not is_called_loop(data))
-                and not (_is_fake(data) or _draws(data) or data.held_by_numpy)
+                and not (is_fake(data) or _draws(data) or data.held_by_numpy)
             ),
             basis="tested",
             proof="tests/advice/GBR001/in-python.py",
         ),
         LEAVE_BREAK,
     )
+
+    def check(  # type: ignore[override]  # it asks for one more table
+        self,
+        breaks: Table[GraphBreak],
+        *,
+        setup: Table[SetupBreak],
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+        recompiles: Table[Recompile],
+        graphs: Table[FxGraph],
+    ) -> Iterator[Finding]:
+        """Yield one finding per line, each with what the graphs behind it tell."""
+        found = sites(breaks, self.families, setup=setup)
+        look_at_flags(found, recompiles, trees)
+        look_for_sizes(found, graphs)
+        yield from self.each(found, breaks, frames, trees)
+
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """Tell the break, and the number of the module that its line computes anew."""
+        yield from super().causes(finding)
+        yield from kept_in(self.data_of(finding))
 
     def each(
         self,

@@ -15,6 +15,11 @@ __all__ = ["BRANCH", "branched", "branches", "guarded_lines"]
 BRANCH = "branch"
 #: A variable and the path to a value: ``self.blocks[0].rate``, ``L['self'].rate``.
 _VALUE = re.compile(r"(?P<head>[A-Za-z_]\w{0,80})(?P<path>[\w.\[\]']{0,400})")
+#: What asks for the class of a value, and not for the value.
+_CLASS = (
+    r"(?:\b(?:isinstance|callable|hasattr)\({0}, ?(?:\([^()]*\)|[^()]*)\)|\bis_tensor\({0}\)"
+    r"|(?<![\w.]){0} is (?:not )?None\b)"
+)
 #: A choice within a line: ``x if rate else y``.
 _CHOICE = re.compile(r"\S if \S")
 
@@ -33,7 +38,14 @@ def branched(name: str, steps: Iterable[Step], trees: Table[GuardTree]) -> str:
         trees: The guards of all entries.
     """
     lines = guarded_lines(name, steps, trees)
-    return next((one for one in lines if branches(one) or _CHOICE.search(one)), "")
+    asks = re.compile(_CLASS.format(re.escape(name)))
+    choices = (one for one in lines if branches(one) or _CHOICE.search(one))
+    return next((one for one in choices if not _only_asks(one, name, asks)), "")
+
+
+def _only_asks(code: str, name: str, asks: re.Pattern[str]) -> bool:
+    """Whether a line asks of what class the value is, and nothing else."""
+    return bool(asks.search(code)) and not _names(asks.sub("", code), name)
 
 
 def guarded_lines(name: str, steps: Iterable[Step], trees: Table[GuardTree]) -> Iterator[str]:

@@ -95,6 +95,20 @@ class Group(msgspec.Struct):
         return list(found.values())
 
     @property
+    def goes_on(self) -> bool:
+        """Whether an entry that the value made failed on it again: it became no symbol.
+
+        Each family of entries, such as those for a tensor and those for None, learns by itself that
+        a value changes.
+        """
+        made = {(id(history), step.number): about(step) for history, step in self.steps}
+        return bool(self.earlier or self.held) or any(
+            made.get((id(history), one.number)) == str(getattr(one.check, "source", ""))
+            for history, step in self.steps
+            for one in step.seen.record.failures
+        )
+
+    @property
     def times(self) -> str:
         """How many recompiles, for a sentence."""
         times = "one recompile" if len(self.steps) == 1 else f"{len(self.steps)} recompiles"

@@ -34,6 +34,7 @@ from tracelens.report.stories import (
     called_in_lost,
     failed_entry,
     layers_apart,
+    number_of,
     recompiles,
     resumed,
     set_up,
@@ -331,6 +332,8 @@ class RecompileRule(Rule):
             if data.cause in SIZES:
                 yield from (counted(one.file, one.line) for one in data.functions)
             yield from told_by(data)
+            if data.source.startswith("self."):
+                yield from (number_of(data.source, one.file) for one in data.functions)
             yield from (called_in_lost(one.file, one.line) for one in data.functions)
             if self.by_caller:  # what is compiled along with the first follows from it
                 yield from (called_apart(one.file, one.line) for one in data.functions[:1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable
 
@@ -20,6 +21,7 @@ __all__ = [
     "in_python",
     "is_item",
     "is_made_tensor",
+    "lines_of",
     "takes_tensor",
     "written_in",
     "written_out",
@@ -77,13 +79,32 @@ class FloatData(ManyData):
         return package(self.changed.file) if self.changed else ""
 
 
-def _lines(data: RecompileData) -> tuple[str, ...]:
+def lines_of(data: RecompileData) -> tuple[str, ...]:
+    """Return the lines of the program that are known to name it."""
     return (data.code, *(data.lines if isinstance(data, FloatData) else ()))
 
 
 def computes_in_python(data: RecompileData) -> bool:
     """Whether Python computes with it in a line, as ``math.exp(-beta)`` does."""
-    return in_python(_lines(data))
+    name = data.source.rpartition(".")[2]
+    return any(map(_PYTHON.search, lines_of(data))) and any(
+        _takes(line, name) for line in lines_of(data) if _PYTHON.search(line)
+    )
+
+
+def _takes(line: str, name: str) -> bool:
+    """Whether a function of Python's gets the value: ``math.log(2.0) * t.exp()`` has none."""
+    try:
+        nodes = list(ast.walk(ast.parse(line.strip())))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return True
+    calls = (one for one in nodes if isinstance(one, ast.Call) and _PYTHON.match(ast.unparse(one)))
+    given = [arg for one in calls for arg in (*one.args, *(word.value for word in one.keywords))]
+    return not name.isidentifier() or any(
+        name in (getattr(one, "id", ""), getattr(one, "attr", ""))
+        for arg in given
+        for one in ast.walk(arg)
+    )
 
 
 def in_python(lines: Iterable[str]) -> bool:
@@ -100,7 +121,7 @@ def takes_tensor(data: RecompileData) -> bool:
     """Whether the operation takes a tensor as well, as ``clamp`` does, and none takes it alone."""
     holder, _, name = data.source.rpartition(".")  # `crit.limit` is `self.limit` in its line
     wanted = (r"(?:\w{1,80}\.){1,8}" if holder else "") + re.escape(name)
-    found = any(re.search(_TENSOR.format(wanted), line) for line in _lines(data))
+    found = any(re.search(_TENSOR.format(wanted), line) for line in lines_of(data))
     return found and not (computes_in_python(data) or written_out(data))
 
 
@@ -108,12 +129,12 @@ def is_made_tensor(data: RecompileData) -> bool:
     """Whether a line makes a tensor of it: ``torch.sin(torch.tensor(self.time * 6.0))``."""
     holder, _, name = data.source.rpartition(".")
     wanted = (r"(?:\w{1,80}\.){1,8}" if holder else "") + re.escape(name)
-    return any(re.search(_MADE_OF.format(wanted), line) for line in _lines(data))
+    return any(re.search(_MADE_OF.format(wanted), line) for line in lines_of(data))
 
 
 def written_out(data: RecompileData) -> str:
     """Return the operation with the number as a factor; empty where none is known."""
-    return written_in(_lines(data), data.source)
+    return written_in(lines_of(data), data.source)
 
 
 def written_in(lines: Iterable[str], source: str) -> str:

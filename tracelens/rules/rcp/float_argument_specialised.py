@@ -22,6 +22,7 @@ from tracelens.rules.rcp._behind import behind_sizes, quoting_guards
 from tracelens.rules.rcp._branched import BRANCH, branched
 from tracelens.rules.rcp._changes import Group, groups
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
+from tracelens.rules.rcp._made import MAKE_BEFORE, made_of
 from tracelens.rules.rcp._operations import (
     COUNTED_IN_PACKAGE,
     LEAVE_COUNTER_OUT,
@@ -37,7 +38,6 @@ from tracelens.rules.rcp._tell import tell
 from tracelens.rules.rcp._traced_lines import changed_in, lines_with
 
 __all__ = ["FloatArgumentSpecialised"]
-
 
 #: Recompiles from which on it is certain that the float is held constant.
 CERTAIN = 3
@@ -61,7 +61,7 @@ def _as_tensor(data: RecompileData) -> str:
 
 
 def _to_multiply(data: RecompileData) -> bool:
-    if data.held != NUMBER or is_item(data) or data.package:
+    if data.held != NUMBER or is_item(data) or data.package or made_of(data):
         return False
     held = data.is_variable or _is_kept(data)
     return not ((takes_tensor(data) and held) or _is_counted(data))
@@ -198,6 +198,7 @@ class FloatArgumentSpecialised(RecompileRule):
             basis="tested",
             proof="tests/advice/RCP005/multiply.py",
         ),
+        MAKE_BEFORE,
         Remedy(
             "keep-tensor",
             lambda data: (
@@ -257,10 +258,10 @@ class FloatArgumentSpecialised(RecompileRule):
             "pass-tensor",
             _as_tensor,
             when="an argument of a function of your own, which nothing takes as a number, but what "
-            "takes a tensor as well, and no line branches on",
+            "takes a tensor as well, and no line branches on or makes a tensor of",
             applies=lambda data: (
                 data.is_variable
-                and not data.package
+                and not (data.package or made_of(data))
                 and (not data.held or (data.held == NUMBER and takes_tensor(data)))
             ),
             code=lambda data: (
@@ -335,11 +336,10 @@ class FloatArgumentSpecialised(RecompileRule):
 def _told(group: Group, trees: Table[GuardTree]) -> tuple[str, str, str | None]:
     """Return the title, the message, and why there is nothing to do."""
     name = group.cause.what
-    if group.most > 1:
+    if group.most > 1 and group.goes_on:
         function = group.history.function
         title = f"`{function}` is compiled again for every value of the float {name}"
-        text = f"{name} was {group.came}: {group.times}."
-        return title, text, None
+        return title, f"{name} was {group.came}: {group.times}.", None
     value = group.values[0]
     source = getattr(group.first.check, "source", None)
     if isinstance(source, Source) and is_tensor(entry_of(group.first.place, trees), source):
@@ -397,4 +397,4 @@ def _drops(data: RecompileData) -> bool:
 
 
 def _severity(group: Group) -> Severity:
-    return Severity.WARNING if group.most >= CERTAIN else Severity.INFO
+    return Severity.WARNING if group.most >= CERTAIN and group.goes_on else Severity.INFO

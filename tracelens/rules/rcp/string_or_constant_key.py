@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from tracelens.dynamo.apart import elsewhere
@@ -15,7 +16,7 @@ from tracelens.logs.recompiles import Recompile, ValueCheck
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._branched import branches
-from tracelens.rules.rcp._changes import Group, groups
+from tracelens.rules.rcp._changes import Group, about, groups
 from tracelens.rules.rcp._data import USUAL_LIMIT, RecompileData, RecompileRule
 from tracelens.rules.rcp._flags import FLAGS, FLAGS_TO_PYTHON, joined
 from tracelens.rules.rcp._state import is_made_by_the_first_call, is_set_in_the_config
@@ -292,11 +293,29 @@ def _is_flag(group: Group) -> bool:
 _ONCE_EACH = "each value selects what is called, and is compiled once: the limit was raised"
 
 
+#: Recompiles of two values that modes of torch explain: gradients on and off.
+BY_MODE = 2
+
+
+def _is_beside(group: Group) -> bool:
+    """Whether it is None in some calls, and another value makes more of the entries than that."""
+    checks = [step.check for _, step in group.steps]
+    optional = all(isinstance(one, ValueCheck) and one.constant == "None" for one in checks)
+    if not optional or group.most > BY_MODE:
+        return False
+    name = about(group.first)
+    others = Counter(
+        what for step in group.history.steps if not (what := about(step)).startswith(name)
+    )
+    return max(others.values(), default=0) > group.most
+
+
 def _severity(group: Group, combinations: int, *, selects: bool) -> Severity:
     if selects and group.most >= USUAL_LIMIT and not group.is_hit:
         return Severity.NONE
     told = combinations or len(group.values)  # the last one that came is not among them
-    if is_set_in_the_config(group) or group.is_crowded or told >= MANY:
+    is_crowded = group.is_crowded and not _is_beside(group)
+    if is_set_in_the_config(group) or is_crowded or told >= MANY:
         return Severity.WARNING
     return Severity.NONE if _is_flag(group) and told == 1 else Severity.INFO
 
@@ -316,7 +335,7 @@ def _told(group: Group, severity: Severity, flags: str = "") -> str:
     if is_set_in_the_config(group):
         text += " A value of the config that is set after the first call was most often set by the "
         text += "model itself, so that every run compiles twice."
-    elif group.is_crowded:
+    elif group.is_crowded and severity is not Severity.NONE:
         text += f" The function has {group.entries} entries of {group.limit}, which each further "
         text += "size or mode is multiplied by."
     elif severity is Severity.NONE:

@@ -1,0 +1,92 @@
+"""Lines behind a graph break in which the number that it reads becomes the size of a tensor."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tracelens.evidence import Table
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.breaks import BreakSite
+    from tracelens.logs.graph_code import FxGraph
+
+__all__ = ["look_for_sizes", "sizes_by"]
+
+#: A traced line behind a break: its file, the function that broke, the line, and its code.
+_BEHIND = re.compile(
+    r"^ *# File: ([^\n]{1,400}?):\d{1,7} in torch_dynamo_resume_in_(\w{1,80}?)_at_(\d{1,6}), "
+    r"code: ([^\n]{1,400})",
+    re.MULTILINE,
+)
+_ASSIGNED = re.compile(r"([A-Za-z_]\w{0,60}) = ")
+#: What takes whole numbers as sizes, and no tensors: tried, the graph breaks there with one.
+_SIZED = frozenset(
+    {"arange", "broadcast_to", "chunk", "empty", "expand", "eye", "full", "narrow", "new_empty"}
+    | {"new_full", "new_ones", "new_zeros", "one_hot", "ones", "pad", "rand", "randint", "randn"}
+    | {"randperm", "repeat", "reshape", "split", "tile", "topk", "unflatten", "view", "zeros"}
+)
+#: ... of which the second argument is a value, which may be one.
+_FILLED = frozenset({"full", "new_full"})
+
+#: File, function and line of a break.
+_At = tuple[str, str, int]
+
+
+def look_for_sizes(found: Sequence[BreakSite], graphs: Table[FxGraph]) -> None:
+    """Write down at each break the line behind it that makes a size of what it assigns."""
+    for site in found:
+        at = site.line
+        name = _ASSIGNED.match(at.code)
+        lines = graphs.derived(_lines).get((_base(at.file), at.function, at.line), ())
+        if name is not None:
+            site.sized = next((line for line in lines if sizes_by(line, name[1])), "")
+
+
+def sizes_by(code: str, name: str) -> bool:
+    """Whether a line makes a size of the number called ``name``: ``x.new_zeros(n, 4)``, ``x[:n]``.
+
+    Of a statement of several lines, only what is whole is read.
+    """
+    try:
+        nodes = list(ast.walk(ast.parse(code.strip())))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    taken: list[ast.AST | None] = []
+    for node in nodes:
+        if isinstance(node, ast.Slice):
+            taken += [node.lower, node.upper]
+        elif isinstance(node, ast.Call) and _called(node) in _FILLED:
+            taken += node.args[:1]
+        elif isinstance(node, ast.Call) and _called(node) in _SIZED:
+            taken += [*node.args, *(word.value for word in node.keywords)]
+    return any(_is_of(one, name) for one in taken if one is not None)
+
+
+def _called(node: ast.Call) -> str:
+    return ast.unparse(node.func).rpartition(".")[2]
+
+
+def _is_of(node: ast.AST, name: str) -> bool:
+    """Whether it is computed of the number: ``n``, ``2 * n``, ``(n, 4)``."""
+    if isinstance(node, ast.BinOp):
+        return _is_of(node.left, name) or _is_of(node.right, name)
+    if isinstance(node, ast.Tuple | ast.List):
+        return any(_is_of(one, name) for one in node.elts)
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _base(file: str) -> str:
+    return file.replace("\\", "/").rpartition("/")[2]
+
+
+def _lines(graphs: Table[FxGraph]) -> dict[_At, tuple[str, ...]]:
+    found: dict[_At, dict[str, None]] = {}
+    for row in graphs:
+        graph = row.record
+        if graph.traced and "torch_dynamo_resume_in_" in graph.body:
+            for file, function, line, code in _BEHIND.findall(graph.body):
+                found.setdefault((_base(file), function, int(line)), {})[code] = None
+    return {at: tuple(lines) for at, lines in found.items()}
