@@ -19,9 +19,8 @@ from tracelens.report import Advice, Cost, Finding, Outcome, Report, Run, Severi
 
 def finding(code: str, cost: Cost | None = None, **changes: Any) -> Finding:
     facts = {"id": f"{code}-000000", "code": code, "name": "x", "severity": Severity.WARNING}
-    return Finding.model_validate(
-        {**facts, "title": f"{code} is wrong", "message": "", "cost": cost, **changes}
-    )
+    said = {"title": f"{code} is wrong", "message": "", "advice": [Advice(text="Change it.")]}
+    return Finding.model_validate({**facts, **said, "cost": cost, **changes})
 
 
 @pytest.fixture
@@ -55,9 +54,65 @@ def test_the_costs_told_are_those_of_the_first_finding(one: Report) -> None:
         "2 of 2 things cost you about 90 s; first to fix: RCP001 is wrong"
     )
     assert _first.verdict(with_(one, *reversed(told))) == (
-        "1 of 2 things costs you about 30 % of all oneDNN execution time; first to fix: "
-        "ONE003 is wrong"
+        "1 of 2 things costs you about 30 % of all oneDNN execution time, and 1 more about 90 s; "
+        "first to fix: ONE003 is wrong"
     )
+    quick = finding("RCP001", Cost(ms=20, basis="measured"))
+    assert _first.verdict(with_(one, told[1], quick)).startswith(
+        "1 of 2 things costs you about 30 % of all oneDNN execution time; first to fix: "
+    )
+
+
+def test_time_in_which_a_device_is_idle_counts_once(one: Report) -> None:
+    """What holds it up, or is waited for, is part of it; with parts alone they are added."""
+    part = "the steady part of the trace"
+    idle = finding("TRC001", share(0.63, part, "upper_bound"))
+    parts = [finding("TRC024", share(0.24, part, "upper_bound"))]
+    other = finding("TRC019", share(0.2, part, "upper_bound"))
+
+    def costs(*told: Finding) -> str:
+        return _first.verdict(with_(one, *told)).partition(" of the steady")[0]
+
+    assert costs(idle, *parts) == "2 of 2 things cost you at most 63 %"
+    assert costs(idle, *parts, other) == "3 of 3 things cost you at most 83 %"
+    assert costs(*parts, other) == "2 of 2 things cost you at most 44 %"
+    known = finding("TRC013", share(0.5, part))
+    said = _first.verdict(with_(one, known, idle))
+    assert said.startswith(f"1 of 2 things costs you about 50 % of {part}, and 1 more at most 13 %")
+    apart = finding("TRC024", share(0.24, part, "upper_bound"), run="run2")
+    assert costs(idle, apart) == "2 of 2 things cost you at most 87 %"
+
+
+def test_what_names_no_change_is_not_the_first_to_fix(one: Report) -> None:
+    silent = finding("RCP012", Cost(ms=870, basis="estimated"), advice=[])
+    other = finding("RCP003", Cost(ms=400, basis="estimated"))
+    assert _first.verdict(with_(one, silent, other)) == (
+        "2 of 2 things cost you about 1.3 s; first to fix: RCP003 is wrong"
+    )
+    lesser = finding("RCP003", severity=Severity.INFO)
+    assert _first.verdict(with_(one, silent, lesser)).endswith("; first to read: RCP012 is wrong")
+    said: dict[str, Any] = {"title": "compiling took about 52.4 s", "data": {"seconds": 52.4}}
+    assert _first.verdict(with_(one, silent, finding("CMP001", **said))) == (
+        "2 things found; first to fix: compiling took about 52.4 s"
+    )
+
+
+@pytest.mark.parametrize(
+    ("start", "code", "says"),
+    [
+        (60.0, "TRC023", "Not in the bar: 60 ms before the first kernel: starting."),
+        (60.0, "TRC024", "Not in the bar: 60 ms before the first kernel."),
+        (9.0, "TRC023", ""),
+    ],
+)
+def test_the_bar_says_what_lies_before_it(one: Report, start: float, code: str, says: str) -> None:
+    row = {"run": "run1", "device": "0", "phase": "window", "compute_ms": 30.0, "idle_ms": 70.0}
+    slices = [{"run": "run1", "device": "0", "start_ms": start + at, "ms": 1.0} for at in (1, 0)]
+    told = finding(code, data={"before_ms": 40.0} if code == "TRC023" else {})
+    report = with_(one, told, tables={"time": [row], "activity": slices})
+    lines = _spent.lines(_spent.by_run(report), 80)
+    assert ("Not in the bar" in lines[-1]) is bool(says)
+    assert lines[-1].strip() == says or not says
 
 
 def test_a_bound_is_called_one(one: Report) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.traces.test_idle import call, idle, ran, rows
 from tests.traces.writing import Json, read, span
-from tracelens.traces.rows import Activity
+from tracelens.traces.rows import Activity, FirstCall, HeldBy
 
 
 def steady(start: float, n: int, first: int) -> list[Json]:
@@ -80,6 +80,70 @@ def test_one_off_work_at_the_beginning_is_told_apart(once: Json, cold: bool) -> 
     found = rows(read([*first, once, *steady(8_300, 60, 10)]))
     assert ("cold" in found) is cold
     assert ("steady" in found) is cold
+
+
+@pytest.mark.parametrize(("us", "begins"), [(30_000, 40_000), (12_000, 12_150)])
+def test_the_rest_of_an_operator_that_mostly_starts_is_start(us: int, begins: int) -> None:
+    """A gap of 40 ms, in which memory is taken for ``us``."""
+    first = [call("cudaLaunchKernel", 0, 5, 1), ran("gemm", 10, 90, 1)]
+    found = rows(read([*first, call("cudaMalloc", 150, us), *steady(40_000, 60, 10)]))
+    end = 40_000 + 100 * 59 + 90
+    assert found["steady"]["window_ms"] == pytest.approx((end - begins) / 1000)
+
+
+def test_what_the_host_does_is_told_of_the_steady_part_alone() -> None:
+    """A gap before it, in one operator, and two in it, in another; what meets it is cut."""
+    begin = 40_000
+    first = [call("cudaLaunchKernel", 0, 5, 1), ran("gemm", 10, 90, 1)]
+    events = [*first, call("cudaMalloc", 150, 30_000), span("cpu_op", "aten::one", 140, 39_000)]
+    events += steady(begin, 60, 10)
+    for at in range(2):
+        start = begin + 6_000 + 5_000 * at
+        launch = call("cudaLaunchKernel", start + 4_000, 5, 100 + at)
+        events += [span("cpu_op", "aten::two", start + 10, 3_980), launch]
+        events.append(ran("gemm", start + 4_010, 990, 100 + at))
+    held = {row.record.operator: row.record for row in read(events).table(HeldBy)}
+    inside = {name: row.within({"steady"}) for name, row in held.items()}
+    assert inside["aten::one"] is None
+    assert held["aten::one"].ms == pytest.approx(39.9, abs=0.1)
+    two = inside["aten::two"]
+    assert two is not None
+    assert two.count == 2
+    assert two.ms == pytest.approx(8.0, abs=0.1)
+
+
+def test_what_the_host_does_is_told_of_each_step() -> None:
+    events = []
+    for at in range(3):
+        start = 10_000 * at
+        events.append(span("user_annotation", f"ProfilerStep#{at}", start, 9_990))
+        events.append(span("cpu_op", "aten::slow", start + 10, 5_000 if at else 9_000))
+        events.append(call("cudaLaunchKernel", start + 9_500, 5, 1 + at))
+        events.append(ran("gemm", start + 9_510, 400, 1 + at))
+    held = [row.record for row in read(events).table(HeldBy)]
+    whole = sum(row.ms for row in held)
+    later = [row.within({"ProfilerStep#1", "ProfilerStep#2"}) for row in held]
+    assert whole == pytest.approx(28.7, abs=0.3)
+    assert sum(row.ms for row in later if row) == pytest.approx(19.2, abs=0.3)
+
+
+@pytest.mark.parametrize(
+    ("names", "later", "found"),
+    [
+        ("aten::conv2d aten::cudnn_convolution", 2_000, ["aten::conv2d"]),
+        ("aten::conv2d aten::cudnn_convolution", 90_000, []),  # not much longer than the others
+        ("aten::to aten::cudnn_convolution", 2_000, []),  # it may have waited
+        ("aten::conv2d", 2_000, []),  # a CPU computes
+    ],
+)
+def test_first_calls_without_a_device(names: str, later: int, found: list[str]) -> None:
+    events, at = [], 0
+    for us in (500_000, later, later):
+        events += [span("cpu_op", name, at + n, us - 2 * n) for n, name in enumerate(names.split())]
+        at += us + 10
+    calls = [row.record for row in read(events).table(FirstCall)]
+    assert [call.operator for call in calls] == found
+    assert all((call.ms, call.later) == (500.0, 2) for call in calls)
 
 
 def test_a_few_kernels_are_no_steady_part() -> None:

@@ -263,4 +263,4 @@ def test_memory_that_is_given_back_in_a_step_is_no_start(
     (found,) = [f for f in analyzed(tmp_path, events).findings if f.code == "TRC023"]
     assert found.data["makes_room"] is room
     assert [each.id for each in found.advice] == [*(["segments"] if room else []), "warm-up"]
-    assert ("starting" in found.message) is not room
+    assert ("makes room" in found.message) is room

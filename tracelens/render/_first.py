@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from tracelens.render import _words
 from tracelens.report import Finding, Report, Severity, two_digits
 from tracelens.words import length
 
-__all__ = ["NO_TIME", "unknown_cost", "verdict"]
+__all__ = ["NO_TIME", "to_fix", "unknown_cost", "verdict"]
 
 #: How the words about a finding begin that costs no time.
 NO_TIME = "none in time"
@@ -42,6 +42,11 @@ _SHOWN_BY = {
 _PIECES, _EAGER = "TRC005", "TRC008"
 #: Rules whose cost is told by others.
 _ELSEWHERE = {"RCP024": "told by the findings about each function"}
+#: What tells of all time in which a device is idle, and what tells of parts of it.
+_IDLE = "TRC001"
+_OF_IDLE = frozenset(
+    {"TRC002", "TRC003", "TRC006", "TRC013", "TRC023", "TRC024", "TRC026", "TRC029"}
+)
 #: Findings that cost nothing where they are: of a rule, by what its data call the reason.
 _NOTHING = {("CGR011", "cpu"): f"{NO_TIME}: there are no CUDA graphs on a CPU"}
 
@@ -51,7 +56,8 @@ def verdict(report: Report) -> str:
     told = report.told
     if not told:
         return _words.headline(report)
-    first = " ".join(told[0].title.split())
+    chosen = to_fix(told)
+    first = " ".join(chosen.title.split())
     rest = f"; {_words.plural(len(told) - 1, 'more finding')}" if len(told) > 1 else ""
     if told[0].data.get("suppressed"):
         return f"An error was suppressed: {first}{rest}"
@@ -60,7 +66,16 @@ def verdict(report: Report) -> str:
         return f"{who} failed: {first}{rest}"
     if len(told) == 1:
         return f"One thing to look at: {first}{_its_cost(told[0])}"
-    return f"{_costs(told)}; first to fix{_though(told)}: {first}"
+    what = "fix" if chosen.advice else "read"
+    return f"{_costs(told, chosen)}; first to {what}{_though(told, chosen)}: {first}"
+
+
+def to_fix(told: tuple[Finding, ...]) -> Finding:
+    """Return the first finding, or the first as severe that names a change where it names none."""
+    first = told[0]
+    if first.advice or _is_failure(first) or first.data.get("suppressed"):
+        return first
+    return next((f for f in told if f.advice and f.severity is first.severity), first)
 
 
 def _is_failure(finding: Finding) -> bool:
@@ -69,19 +84,24 @@ def _is_failure(finding: Finding) -> bool:
     return is_told or bool(finding.data.get("ended_program"))
 
 
-def _though(told: tuple[Finding, ...]) -> str:
+def _though(told: tuple[Finding, ...], first: Finding) -> str:
     """Return that what others cost is not what the first finding costs, where that is not known."""
     if not any(_words.cost(finding.cost) for finding in told):
         return ""
-    is_known = _words.cost(told[0].cost) or _per_call(told[0]) or _is_no_time(told[0])
+    is_known = _words.cost(first.cost) or _per_call(first) or _is_no_time(first)
     return "" if is_known else ", though its cost is unknown"
 
 
 def _is_no_time(finding: Finding) -> bool:
     """Whether a finding is not about time, or says in its title how much of it."""
+    return bool(_titled_ms(finding)) or finding.code[:3] in _NOT_TIME.keys() - {"ENV"}
+
+
+def _titled_ms(finding: Finding) -> float:
+    """Return the milliseconds that a title says; 0 where it says none."""
     seconds = finding.data.get("seconds")
-    told = isinstance(seconds, float) and length(1000 * seconds) in finding.title
-    return told or finding.code[:3] in _NOT_TIME.keys() - {"ENV"}
+    ms = 1000 * seconds if isinstance(seconds, float) else 0.0
+    return ms if ms and length(ms) in finding.title else 0.0
 
 
 def _its_cost(finding: Finding) -> str:
@@ -93,11 +113,11 @@ def _its_cost(finding: Finding) -> str:
     return f"; it costs {said}" if said else "; what it costs is not known from this log"
 
 
-def _costs(told: tuple[Finding, ...]) -> str:
+def _costs(told: tuple[Finding, ...], chosen: Finding) -> str:
     """Return ``3 of 5 things cost you about 40 % of ...``; costs that add up are added.
 
-    They are told in what the first finding's cost is told in, since it is the one to fix first.
-    What several runs have alike is one thing.
+    They are told in what the cost of the one to fix first is told in; more than that in seconds is
+    told behind it. What several runs have alike is one thing.
     """
     where = _several(told)
     things = f"{_words.plural(_different(told), 'thing')}{where}"
@@ -105,27 +125,35 @@ def _costs(told: tuple[Finding, ...]) -> str:
     bounds = [f for f in every if _is_bound(f)]
     # What is a bound counts where there is nothing better; else it is told behind what is known.
     known = [f for f in every if not _is_bound(f)] or every
-    if _is_left_out(told[0], known):
-        known = every if _share(told[0]) else [told[0]]
+    if _is_left_out(chosen, known):
+        known = every if _share(chosen) else [chosen]
     rest = [one for one in bounds if one not in known] if len(known) < len(every) else []
-    first = told[0].cost if known and told[0] is known[0] else None
+    first = chosen.cost if any(f is chosen for f in known) else None
     like_first = [
         f for f in known if first and first.share and first.of and f.cost and f.cost.of == first.of
     ]
     shares, total = _largest(filter(_share, like_first or known))
-    if _is_time(told[0]) and (first or any(map(_is_time, known))):
+    if _is_time(chosen) and (first or any(map(_is_time, known))):
         shares = []
+    if _titled_ms(chosen) > max(map(_ms, every), default=0.0):  # the title says the most
+        return f"{things} found"
     if shares and (of := shares[0].cost and shares[0].cost.of):
         alike = [f for f in rest if _share(f) and f.cost and f.cost.of == of]
-        more = min(sum(map(_share, alike)), 1.0)
+        more = min(_in_all(alike, _share, shares), 1.0)
         said = f"{_lead(shares, things)} {_words.percent(total)} of {of}"
-        return said + _bounded(_different(alike), _words.percent(more))
+        bounded = _bounded(_different(alike), _words.percent(more) if more else "")
+        slow = [f for f in known if _is_time(f)]
+        ms = sum(map(_ms, slow))
+        if ms <= sum(map(_ms, shares)):
+            return said + bounded
+        slower = f"{_different(slow):,} more about {_words.milliseconds(two_digits(ms))}"
+        return f"{said}{bounded.replace(', and', ',')}, and {slower}"
     times = [f for f in known if _ms(f)]
     if times:
         alike = [f for f in rest if _ms(f)]
-        ms, most = (two_digits(sum(map(_ms, group))) for group in (times, alike))
+        ms, most = two_digits(_in_all(times, _ms)), two_digits(_in_all(alike, _ms, times))
         said = f"{_lead(times, things)} {_words.milliseconds(ms)}"
-        return said + _bounded(_different(alike), _words.milliseconds(most))
+        return said + _bounded(_different(alike), _words.milliseconds(most) if most else "")
     loud = _different(f for f in told if f.severity in {Severity.ERROR, Severity.WARNING})
     weight = f", {loud:,} of them worth fixing first" if 0 < loud < _different(told) else ""
     found = f"{_words.plural(_different(told), 'thing')} found{where}{weight}"
@@ -163,7 +191,7 @@ def _is_bound(finding: Finding) -> bool:
 
 def _bounded(count: int, most: str) -> str:
     """Return what else there is of which only a bound is known."""
-    return f", and {count:,} more at most {most}" if count else ""
+    return f", and {count:,} more at most {most}" if count and most else ""
 
 
 def _largest(findings: Iterable[Finding]) -> tuple[list[Finding], float]:
@@ -171,11 +199,36 @@ def _largest(findings: Iterable[Finding]) -> tuple[list[Finding], float]:
     groups: dict[str, list[Finding]] = {}
     for finding in findings:
         groups.setdefault(finding.cost.of or "" if finding.cost else "", []).append(finding)
-    sums = {of: min(sum(_share(one) for one in group), 1.0) for of, group in groups.items()}
+    sums = {of: min(_in_all(group, _share), 1.0) for of, group in groups.items()}
     if not sums:
         return [], 0.0
     of = max(sums, key=lambda of: (bool(of), sums[of]))
     return groups[of], sums[of]
+
+
+def _in_all(
+    findings: Iterable[Finding],
+    value: Callable[[Finding], float],
+    told: Iterable[Finding] = (),
+) -> float:
+    """Return what findings cost in all: time in which a device is idle counts once.
+
+    What is ``told`` of it already is taken off.
+    """
+    total = 0.0
+    whole: dict[str, float] = {}
+    parts: dict[str, float] = {}
+    for finding in findings:
+        kept = parts if finding.code in _OF_IDLE else whole
+        if finding.code == _IDLE or finding.code in _OF_IDLE:
+            kept[finding.run] = kept.get(finding.run, 0.0) + value(finding)
+        else:
+            total += value(finding)
+    for finding in told:
+        if finding.code in _OF_IDLE and finding.run in whole:
+            whole[finding.run] -= value(finding)
+    runs = whole.keys() | parts.keys()
+    return total + sum(max(whole.get(run, 0.0), parts.get(run, 0.0), 0.0) for run in runs)
 
 
 def _share(finding: Finding) -> float:

@@ -57,6 +57,8 @@ class Spent(NamedTuple):
     run: str = ""
     #: How much of the recompiles is no finding, and where that is told.
     expected: str = ""
+    #: What lies before it, where that is much.
+    before: str = ""
 
 
 class Shown(NamedTuple):
@@ -77,6 +79,10 @@ MIN_BESIDE = 0.01
 MIN_EXPECTED = 0.1
 #: Part of compiling that recompiles cannot be, where something was compiled first.
 MOST_AGAIN = 0.99
+#: Part of the window of a device from which on it is told what lies before it.
+MIN_EARLY = 0.1
+#: The rule whose data say how much of that is a start, and the part of it that makes it one.
+_STARTS, MOST = "TRC023", 0.5
 #: A share from which on it is all of it.
 NEARLY_ALL = 0.99
 #: Cells before a bar in text, at least.
@@ -155,7 +161,21 @@ def spent(report: Report) -> Spent | None:
             start = out[-1].start + out[-1].share if out else 0.0
             out.append(Part(name, found[name], letter, kind, start, found[name] / total))
     of = _words.joined(list(dict.fromkeys(sources)))
-    return Spent(total, tuple(out), of, expected=_expected(report, found.get("recompiles", 0.0)))
+    expected = _expected(report, found.get("recompiles", 0.0))
+    return Spent(total, tuple(out), of, expected=expected, before=_before(report))
+
+
+def _before(report: Report) -> str:
+    """Return how long it takes until a device does something, in words; empty for not long."""
+    windows = _of_devices(report.tables.get("time", []))
+    begins = [number(row, "start_ms") for row in report.tables.get("activity", ())]
+    ms = min(begins, default=0.0)
+    if ms < MIN_EARLY * sum(windows.values()) or not any(windows.values()):
+        return ""
+    starts = [f for f in report.findings if f.code == _STARTS]
+    is_start = any(number(f.data, "before_ms") >= MOST * ms for f in starts)
+    said = f"{_words.milliseconds(ms)} before the first kernel"
+    return f"{said}: starting" if is_start else said
 
 
 def _expected(report: Report, recompiles: float) -> str:
@@ -279,6 +299,7 @@ def drawn(found: Spent, cells: int) -> str:
     ]
     expected = f"; {found.expected}" if found.expected else ""
     lines = wrap(f"{', '.join(said)}; from {found.of}{expected}.", cells)
+    lines += wrap(f"Not in the bar: {found.before}.", cells) if found.before else []
     return "\n".join([bar(found, cells - len(total)) + total, *lines])
 
 

@@ -256,7 +256,7 @@ class _Page:
 
     def start_with(self) -> Iterator[str]:
         """Yield the first finding once more, where the reader of a long page is."""
-        first = self.report.told[0]
+        first = _first.to_fix(self.report.told)
         tag = f"{first.severity.value}[{self.name(first)}]"
         where = f" --> {one_line(str(first.where))}" if first.where else ""
         yield from self.wrapped("first: ", f"{tag} {one_line(first.title)}{where}", 7, "bold")

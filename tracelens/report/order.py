@@ -69,6 +69,8 @@ def _weight(finding: Finding) -> float:
         return max(ms, _OF_A_BREAK)
     is_once = finding.code[:3] in _PAID_ONCE and finding.code not in _PAID_IN_EACH_STEP
     once = is_once or finding.code in _SEEN_ONCE
+    if finding.code in _SEEN_ONCE and finding.data.get("mostly"):
+        once = False  # the recording holds hardly anything of the run that matters
     return ms if once else ms * _LONGER
 
 

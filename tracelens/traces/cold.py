@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tracelens.traces.reading import Reading
     from tracelens.traces.timeline import DeviceTime
 
-__all__ = ["COLD", "EARLIER", "STEADY", "parts"]
+__all__ = ["COLD", "EARLIER", "STEADY", "cold_us", "parts"]
 
 #: The names of the phases.
 COLD, EARLIER, STEADY = "cold", "earlier work", "steady"
@@ -29,6 +29,8 @@ MIN_COLD = 0.1
 MIN_ACTIVITIES = 50
 #: One-off work below this is no part of starting, microseconds.
 MIN_US = 1_000.0
+#: Share of a gap from which on it is start altogether.
+MOST = 0.5
 
 
 def parts(reading: Reading, times: DeviceTime) -> Iterator[tuple[str, Interval]]:
@@ -39,6 +41,7 @@ def parts(reading: Reading, times: DeviceTime) -> Iterator[tuple[str, Interval]]
         reading.operators.compiling.busy(),
         reading.runtime.captured(),
         times.parts[Cause.START],
+        _started_in(times),
         earlier,
     ]
     inside = Busy.union(once).both(Busy.of([(begin, end)]))
@@ -55,6 +58,24 @@ def parts(reading: Reading, times: DeviceTime) -> Iterator[tuple[str, Interval]]
     waited = sum(earlier.within([(begin, cut)]))
     yield EARLIER if waited >= (cut - begin) / 2 else COLD, (begin, cut)
     yield STEADY, (cut, end)
+
+
+def cold_us(reading: Reading, start: float, busy: Busy) -> float:
+    """Return for how long the runtime was made ready before a device did anything."""
+    if not busy.starts:
+        return 0.0
+    runtime = reading.runtime
+    ready = Busy.union([runtime.starting.anywhere(), runtime.long.anywhere()])
+    return sum(ready.within([(start, busy.starts[0])]))
+
+
+def _started_in(times: DeviceTime) -> Busy:
+    """Return the gaps that are mostly start: what is left of the operator then is of that, too."""
+    starting = times.parts[Cause.START]
+    spans = zip(times.starts, times.ends, strict=True)
+    long = [span for span in spans if span[1] - span[0] >= MIN_US]
+    inside = zip(long, starting.within(long), strict=True)
+    return Busy.of([span for span, us in inside if us >= MOST * (span[1] - span[0])])
 
 
 def _earlier(reading: Reading, times: DeviceTime) -> Busy:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from enum import IntEnum
+from math import inf
 from typing import NamedTuple
 
 from tracelens.logs import Record
@@ -122,6 +123,16 @@ class Host:
                 elif around.frames:
                     found[at] = own._replace(frames=around.frames)
         return found
+
+    def outermost(self, names: Container[str]) -> Iterator[tuple[str, float, float]]:
+        """Yield the spans with one of ``names`` that are in no other such: name, start, end."""
+        for of_it in self._by_thread().values():
+            until = -inf
+            for at in of_it:
+                name = self.name_table.items[self.names[at]]
+                if self.kinds[at] == Kind.OPERATOR and name in names and self.ends[at] > until:
+                    until = self.ends[at]
+                    yield name, self.starts[at], until
 
     def _by_thread(self) -> dict[int, list[int]]:
         """Return the spans of each thread, in order of time, each before those inside it."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from tracelens.traces.measured import Measured
 
 __all__ = [
@@ -9,6 +11,7 @@ __all__ = [
     "CollectiveTime",
     "CopyTime",
     "DeviceGap",
+    "FirstCall",
     "HeldBy",
     "KernelTime",
     "MemoryTraffic",
@@ -79,6 +82,9 @@ class DeviceGap(Measured):
 class HeldBy(Measured):
     """What the host did in all gaps above 0.2 ms, by what it was in."""
 
+    #: Of ``count``, ``ms`` and ``long_ms`` what is in each step, or in the steady part, by phase.
+    parts: tuple[tuple[str, int, float, float], ...] = ()
+
     device: str
     cause: str
     #: The innermost Python frame, and the innermost that is not torch's: ``file(line): function``.
@@ -93,6 +99,14 @@ class HeldBy(Measured):
     ms: float
     #: Of that in gaps of 1 ms and more.
     long_ms: float = 0.0
+
+    def within(self, phases: Container[str]) -> HeldBy | None:
+        """Return what of it is in ``phases``; None for nothing."""
+        inside = [numbers for phase, *numbers in self.parts if phase in phases]
+        if not inside:
+            return None
+        count, ms, long_ms = map(sum, zip(*inside, strict=True))
+        return self.model_copy(update={"count": count, "ms": ms, "long_ms": long_ms})
 
 
 class BetweenOperators(Measured):
@@ -113,6 +127,15 @@ class BetweenOperators(Measured):
     #: The longest pause, and whether a module of torch is called in all of them.
     longest_ms: float = 0.0
     in_model: bool = False
+
+
+class FirstCall(Measured):
+    """The first call of an operator that takes long, and those after it, in all."""
+
+    operator: str
+    ms: float
+    later: int
+    later_ms: float
 
 
 class KernelTime(Measured):

@@ -19,10 +19,12 @@ from tracelens.logs.chrome_trace import (
 )
 from tracelens.traces.apple import on_mps
 from tracelens.traces.between import between_operators
+from tracelens.traces.cold import cold_us
 from tracelens.traces.critical import critical_paths
 from tracelens.traces.device import Busy, Interval, Stream, StreamId
 from tracelens.traces.device_rows import copies, kernels, syncs, unfused_attention
 from tracelens.traces.distortion import added_ms
+from tracelens.traces.first_calls import first_calls
 from tracelens.traces.form_rows import launched_in
 from tracelens.traces.host_time import host_times
 from tracelens.traces.measured import (
@@ -87,7 +89,7 @@ def summed(
         for name, launched in launched_in(reading):
             yield _seen(launched, reading.path, name.first, name.text)
     else:
-        yield from _between(reading, (start, end))
+        yield from _on_host(reading, (start, end))
     for name, row in (*modules(reading), *regions(reading), *recomputed(reading)):
         yield _seen(row, reading.path, name.first, name.text)
     for used in reading.memory.rows(reading.host, start if start <= end else 0.0):
@@ -142,8 +144,10 @@ def _computes(reading: Reading) -> bool:
     )
 
 
-def _between(reading: Reading, extent: Interval) -> Iterator[Seen[Measured]]:
-    """Yield what a program that launches nothing does between its operators."""
+def _on_host(reading: Reading, extent: Interval) -> Iterator[Seen[Measured]]:
+    """Yield what a program does that launches nothing, or of which no device was recorded."""
+    for row, call in first_calls(reading) if not _computes(reading) else ():
+        yield _seen(call, reading.path, row.first, row.text)
     if extent[0] <= extent[1] and not reading.runtime.launches.count:
         named = {name.text.partition("\t")[2]: name for name in reading.names}
         first = next((each for each in reading.names if isinstance(each.record, Operator)), None)
@@ -185,7 +189,8 @@ def _on_devices(reading: Reading, origin: float, busy: Busy) -> Iterator[Seen[Me
         max((span[1] for _, span in steps), default=-math.inf),
     )
     for times in device_times(reading, extent):
-        rows = (*timelines(reading, times, steps), *gaps(reading, times, origin), *held(times))
+        rows = (*timelines(reading, times, steps), *gaps(reading, times, origin))
+        rows = (*rows, *held(reading, times, steps))
         rows = (*rows, *critical_paths(reading, times.device, origin), *activity(times, origin))
         rows = (*rows, *ended_by(reading, times))
         for row in rows:
@@ -259,7 +264,7 @@ def _spans(
         python_calls=calls,
         captures=reading.runtime.capturing.count,
         unread=tuple(sorted(unread.items())),
-        cold_ms=_ms(_cold(reading, start, busy)),
+        cold_ms=_ms(cold_us(reading, start, busy)),
         added_ms=added_ms(header, calls, operators.spans, reading.runtime.launches.count),
         meeting_ms=_ms(_alone(reading)),
         busy_ms=_ms(busy.us),
@@ -287,15 +292,6 @@ def _spans(
             **_operators(step, start, ordered=operators.ordered),
         )
         yield _seen(record, reading.path, first, step.text)
-
-
-def _cold(reading: Reading, start: float, busy: Busy) -> float:
-    """Return for how long the runtime was made ready before a device did anything."""
-    if not busy.starts:
-        return 0.0
-    runtime = reading.runtime
-    ready = Busy.union([runtime.starting.anywhere(), runtime.long.anywhere()])
-    return sum(ready.within([(start, busy.starts[0])]))
 
 
 def _alone(reading: Reading) -> float:

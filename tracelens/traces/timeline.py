@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import nlargest
 from itertools import pairwise
@@ -65,6 +67,7 @@ class DeviceTime:
         self.main = calls.most() if self.known else None
         loading = reading.operators.loading.busy()
         self._idle = Idle(loading, reading.runtime.blocking, reading.runtime.starting)
+        self._apart: tuple[tuple[str, Interval], ...] | None = None
         self.parts = self._parts()
         self.around = self._explained(reading)
 
@@ -73,6 +76,12 @@ class DeviceTime:
         start, end = self.starts[gap], self.ends[gap]
         last = self.main if end > self.busy.ends[-1] else None
         return self._idle.pieces(start, end, self.ended.launch(gap), last)
+
+    def apart(self, reading: Reading) -> Sequence[tuple[str, Interval]]:
+        """Return the steady part and what comes before it; nothing where all is alike."""
+        if self._apart is None:
+            self._apart = tuple(parts(reading, self)) if self.busy.starts else ()
+        return self._apart
 
     def longest(self, most: int, least: float = 0.0) -> list[int]:
         """Return the gaps of at least ``least``, the longest first."""
@@ -147,7 +156,7 @@ def timelines(
     yield _row(times, Phase("window", (window,)))
     seen = min((window[0], *times.starts[:1])), max((window[1], *times.ends[-1:]))
     if not steps:
-        for name, span in parts(reading, times):
+        for name, span in times.apart(reading):
             yield _row(times, Phase(name, (span,)))
     for phase in phases(reading, steps, seen):
         yield _row(times, phase)
@@ -225,9 +234,18 @@ def _next(reading: Reading, activity: int) -> str:
     return str(kept.name_table.items[kept.names[activity]].record)
 
 
-def held(times: DeviceTime) -> Iterator[HeldBy]:
-    """Yield what the host did in the long gaps, by frame and operator, the longest first."""
+def held(
+    reading: Reading, times: DeviceTime, steps: Sequence[tuple[str, Interval]]
+) -> Iterator[HeldBy]:
+    """Yield what the host did in the long gaps, by frame and operator, the longest first.
+
+    What is in each step, or in the steady part, is also told apart.
+    """
+    known = steps or times.apart(reading)
     sums: dict[tuple[str, str, str, str, str, bool], list[float]] = {}
+    apart: defaultdict[tuple[str, str, str, str, str, bool], dict[str, list[float]]] = defaultdict(
+        dict
+    )
     for gap, around in times.around.items():
         profiler, inner = of_profiler(around.frames), called(around.builtin)
         own = "" if profiler else mine(around.filling) or mine(around.frames)
@@ -238,6 +256,11 @@ def held(times: DeviceTime) -> Iterator[HeldBy]:
         us = times.ends[gap] - times.starts[gap]
         each[1] += us
         each[2] += us if us >= LONG_GAP_US else 0.0
+        for phase, inside in _inside(known, times.starts[gap], times.ends[gap]):
+            part = apart[key].setdefault(phase, [0, 0.0, 0.0])
+            part[0] += 1
+            part[1] += inside
+            part[2] += inside if inside >= LONG_GAP_US else 0.0
     for key, (count, us, long) in sorted(sums.items(), key=lambda pair: -pair[1][1])[:MAX_HELD]:
         cause, frame, own, operator, inner, model = key
         yield HeldBy(
@@ -251,7 +274,24 @@ def held(times: DeviceTime) -> Iterator[HeldBy]:
             count=int(count),
             ms=_ms(us),
             long_ms=_ms(long),
+            parts=tuple(
+                (phase, int(n), _ms(all_us), _ms(long_us))
+                for phase, (n, all_us, long_us) in apart[key].items()
+            ),
         )
+
+
+def _inside(
+    known: Sequence[tuple[str, Interval]], start: float, end: float
+) -> Iterator[tuple[str, float]]:
+    """Yield the phases that a gap meets, and how much of it is in each: what is long there."""
+    at = max(0, bisect_right(known, start, key=lambda phase: phase[1][0]) - 1)
+    while at < len(known) and known[at][1][0] < end:
+        phase, (begin, stop) = known[at]
+        us = min(end, stop) - max(start, begin)
+        if us >= MIN_GAP_US:
+            yield phase, us
+        at += 1
 
 
 def _ms(us: float) -> float:

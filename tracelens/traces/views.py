@@ -40,6 +40,8 @@ CAUSES = {
     "idle_queued_ms": "the next kernel was launched, but did not start",
     "idle_unknown_ms": "the trace does not show why",
 }
+#: Part of a trace that is all of it.
+MOST = 0.9
 #: Code that torch generated: what holds it up is how it launches.
 GENERATED = ("torchinductor", "/torch_inductor/", "<eval_with_key>", "<string>")
 
@@ -50,7 +52,7 @@ class View:
 
     run: Run
     rows: tuple[Seen[Timeline], ...]
-    #: What the host did in the gaps above 0.2 ms, in all of the trace.
+    #: What the host did in the gaps above 0.2 ms of that time, the longest first.
     held: tuple[HeldBy, ...]
     #: Before it the device still did what was launched before the recording: for how long.
     earlier_ms: float = 0.0
@@ -130,6 +132,12 @@ class View:
         return max(0.0, self.idle_ms - others)
 
     @property
+    def beyond(self) -> str:
+        """What times of the whole trace are told with, where that is more than is looked at."""
+        part = self.window_ms < MOST * self.run.window.record.ms
+        return ", in the whole trace" if part else ""
+
+    @property
     def before(self) -> str:
         """What came before, as a sentence that can follow others; empty for nothing."""
         if not self.earlier_ms:
@@ -178,12 +186,20 @@ def views(
         mine = [row for row in rows if row.record.device == main.record.device]
         steady = tuple(row for row in mine if row.record.phase in names)
         holding = held.within(source) if held is not None else ()
-        kept = tuple(row.record for row in holding if row.record.device == main.record.device)
+        kept = [row.record for row in holding if row.record.device == main.record.device]
+        if steady:
+            kept = _within(kept, {row.record.phase for row in steady})
         before = (row.record.window_ms for row in mine if row.record.phase == EARLIER)
         earlier = sum(before) if steady and STEADY in names else 0.0
         counts = [row.record for row in ran.within(source)] if ran is not None else []
         part = _part(counts, main.record.device)
-        yield View(run, steady or (main,), kept, earlier, part)
+        yield View(run, steady or (main,), tuple(kept), earlier, part)
+
+
+def _within(rows: Iterable[HeldBy], phases: set[str]) -> list[HeldBy]:
+    """Return what the host did in gaps of ``phases``, the longest first."""
+    inside = (row.within(phases) for row in rows)
+    return sorted((row for row in inside if row is not None), key=lambda row: -row.ms)
 
 
 def _part(counts: Sequence[DeviceBusy], device: str) -> float:

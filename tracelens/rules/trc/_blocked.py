@@ -38,10 +38,10 @@ def blocking(view: View, places: Table[SyncTime]) -> SyncTime | None:
         for row in view.held
         if row.cause not in _OTHERS and (row.operator, row.frame) == (most.operator, most.frame)
     )
-    return most if part * inside >= MOST * view.idle_ms > 0 else None
+    return most if inside >= MOST * view.idle_ms > 0 else None
 
 
-def kept(row: SyncTime | None) -> str:
+def kept(row: SyncTime | None, view: View) -> str:
     """Say where the host waits, as a sentence; nothing where it is not known."""
     if row is None:
         return ""
@@ -52,7 +52,7 @@ def kept(row: SyncTime | None) -> str:
     line = f" ({row.user_frame})" if row.user_frame else ""
     return (
         f" The host is blocked for {length(row.ms)} in {plural(row.count, 'call')} of "
-        f"`{row.call}`{at}{line}{under}: it launches nothing meanwhile."
+        f"`{row.call}`{at}{line}{under}{view.beyond}: it launches nothing meanwhile."
     )
 
 

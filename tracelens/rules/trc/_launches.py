@@ -11,7 +11,6 @@ from tracelens.rules.trc._small import backward_passes
 from tracelens.traces.host_work import Work, work_of
 from tracelens.traces.runs import Run
 from tracelens.traces.views import View, generated
-from tracelens.words import share_of
 
 __all__ = [
     "REMEDIES",
@@ -352,8 +351,6 @@ def passes_of(
 
 def in_long_gaps(view: View) -> float:
     """Return the time in gaps that some line of Python is to blame for, in the steady steps."""
-    every = view.run.window.record.ms
-    part = min(1.0, share_of(view.window_ms, every))
     rows = [row for row in view.held if row.cause == "not_launched" and not generated(row.frame)]
     places: dict[str, float] = {}
     for row in rows:
@@ -361,8 +358,8 @@ def in_long_gaps(view: View) -> float:
         places[place] = places.get(place, 0.0) + (row.ms if place else 0.0)
     # A launch takes a tenth of such a gap: one place that has most of them does something else.
     one = max(places, key=lambda place: places[place], default="")
-    mostly = part * places.get(one, 0.0) >= MOST * view.late_ms
-    return part * sum(
+    mostly = places.get(one, 0.0) >= MOST * view.late_ms
+    return sum(
         row.ms if mostly and one in {row.user_frame, row.operator} else row.long_ms for row in rows
     )
 

@@ -238,8 +238,9 @@ class BlockingCopy(Rule):
             *dict.fromkeys(row.call for row in rows),
             title=f"copies that wait leave the GPU idle for {percent(share)} of {view.of}",
             message=(
-                f"{data.calls:,} calls of {names} keep the host for {length(data.held_ms)}; in "
-                f"them and after them nothing runs on the GPU for {length(idle)}.{most}"
+                f"{data.calls:,} calls of {names} keep the host for {length(data.held_ms)}"
+                f"{view.beyond}; in them and after them nothing runs on the GPU for "
+                f"{length(idle)}.{most}"
             ),
             confidence=Confidence.HIGH if pageable else Confidence.MEDIUM,
             count=data.calls,

@@ -10,9 +10,10 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
+from tracelens.traces.cold import STEADY
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.printed import AnyProfile, PrintedProfile
-from tracelens.traces.rows import Timeline
+from tracelens.traces.rows import FirstCall, Timeline
 from tracelens.traces.views import View, stories, views
 from tracelens.words import length, percent, plural
 
@@ -32,6 +33,10 @@ STARTS = ("cudaMalloc", "cudaHostAlloc", "cudaFree", "cuModuleLoad", "cuLibraryL
 FREES = frozenset({"cudaFree", "hipFree"})
 #: Of a trace without steps, what one-off work before the first kernel must take to be told.
 MIN_BEFORE = 0.5
+#: Of one-off work, what is done before the first kernel is told from this part on.
+EARLY = 0.1
+#: Where a start leaves no more of the trace than the rest of this, it says nothing of the program.
+MOSTLY = 0.8
 #: Calls that give memory back from which on the allocator makes room, and their share of it.
 MIN_FREED = 3
 FREEING = 0.2
@@ -46,6 +51,10 @@ class ColdStart(FindingData):
     window_ms: float
     #: In steps, memory is given back for other memory to be taken: it is short, or in pieces.
     makes_room: bool = False
+    #: Of that what is done before the first kernel.
+    before_ms: float = 0.0
+    #: The trace has no steps, and hardly any of it is steady.
+    mostly: bool = False
 
 
 class ColdStartInWindow(Rule):
@@ -63,8 +72,9 @@ class ColdStartInWindow(Rule):
 
     ## When it is harmless
     In a long window. Below 5 ms, or a tenth of the time, the rule keeps quiet. What is done before
-    the first kernel is told where the trace has no steps, from half of the whole trace on. A name such
-    as ``warmup`` counts for nothing: calls that start something are what is measured. Where memory is
+    the first kernel counts where the trace has no steps, alone from half of the whole trace on. A name
+    such as ``warmup`` counts for nothing: calls that start something are what is measured, or, where
+    no device was recorded, first calls of operators, from half of the trace on. Where memory is
     given back in steps three times and more, for a fifth of it, the allocator is said to make room.
 
     ## What to do
@@ -116,6 +126,7 @@ class ColdStartInWindow(Rule):
         printed: Table[PrintedProfile],
         steps: Table[Step],
         calls: Table[RuntimeCall],
+        first: Table[FirstCall],
     ) -> Iterator[Finding]:
         """Yield one finding per trace that holds much one-off work."""
         del profiles
@@ -123,17 +134,22 @@ class ColdStartInWindow(Rule):
             yield from self._printed(told)
         for view in views(windows, steps, timelines, whole=True):
             start = view.total("idle_start_ms")
-            whole = view.run.window
-            cold = 0.0 if view.run.all_steps else whole.record.cold_ms
-            if cold >= max(MIN_MS, MIN_BEFORE * whole.record.ms):
-                yield self._before(view, whole.record.ms, cold)
-            elif start >= max(MIN_MS, MIN_SHARE * view.window_ms) or (
-                start >= MIN_MOST_MS and start >= MIN_BEFORE * view.window_ms
+            whole = view.run.window.record.ms
+            cold = 0.0 if view.run.all_steps else view.run.window.record.cold_ms
+            if cold + start >= max(MIN_MS, MIN_BEFORE * whole) or (
+                start >= max(MIN_MS, MIN_SHARE * view.window_ms)
+                or (start >= MIN_MOST_MS and start >= MIN_BEFORE * view.window_ms)
             ):
                 mine = list(calls.within(view.source))
                 slow = [row for row in mine if row.record.starts or _slow(row)]
                 slow.sort(key=lambda row: -row.ms)
-                yield self._finding(view, start, slow)
+                yield self._finding(view, (cold, start), slow, _steady(view, timelines))
+        for window in windows:
+            mine_first = list(first.within(window.first.input))
+            ms = sum(row.record.ms for row in mine_first)
+            again = any(row.record.later for row in mine_first)
+            if again and ms >= MIN_BEFORE * window.record.ms:
+                yield self._first_calls(window.record.ms, ms, mine_first)
 
     def _printed(self, row: Seen[PrintedProfile]) -> Iterator[Finding]:
         told = row.record
@@ -173,62 +189,139 @@ class ColdStartInWindow(Rule):
         """Capture takes memory and loads code."""
         return stories(["capture"], finding)
 
-    def _before(self, view: View, whole: float, cold: float) -> Finding:
-        """Return the finding about a trace that is mostly start, before the first kernel."""
-        data = ColdStart(start_ms=cold, window_ms=whole)
+    def _first_calls(self, whole: float, ms: float, rows: list[Seen[FirstCall]]) -> Finding:
+        """Return the finding about a trace of no device, in which first calls take most."""
+        rows = sorted(rows, key=lambda row: -row.record.ms)
+        share = min(1.0, ms / whole)
+        data = ColdStart(start_ms=ms, window_ms=whole, mostly=share >= MOSTLY)
         return self.finding(
             "start",
-            title=f"one-off work takes {percent(cold / whole)} of the trace",
+            title=f"first calls of operators take {percent(share)} of the trace{_hardly(data)}",
             message=(
-                f"Before the GPU does anything, {length(cold)} of {length(whole)} go into calls "
-                "that make its context, load code, or take memory. The trace is about starting, "
-                "not about running."
+                f"{', '.join(map(_called, rows[:MAX_QUOTED]))}. An operator that works on the GPU "
+                "returns once it has launched: so long a first call makes the context, loads code "
+                "and libraries, or takes memory, which is done once."
             ),
-            confidence=Confidence.HIGH,
-            evidence=[view.quote(f"{length(cold)} of one-off work")],
-            cost=Cost(ms=cold, share=cold / whole, basis="measured", of="the trace"),
+            confidence=Confidence.MEDIUM,
+            count=len(rows),
+            evidence=[
+                row.quote(f"first call: {length(row.record.ms)}") for row in rows[:MAX_QUOTED]
+            ],
+            cost=Cost(ms=ms, share=share, basis="measured", of="the trace"),
             advice=self.advise(data),
             data=data,
         )
 
-    def _finding(self, view: View, start: float, slow: list[Seen[RuntimeCall]]) -> Finding:
-        whole = view.window_ms
+    def _finding(
+        self,
+        view: View,
+        once: tuple[float, float],
+        slow: list[Seen[RuntimeCall]],
+        steady: float | None,
+    ) -> Finding:
+        """Return the finding about work that is done ``once``: before the first kernel, and later.
+
+        ``steady`` is how long the steady part is, where it is told from what comes before.
+        """
+        before, start = once
+        whole, of, ms = view.window_ms, view.of, start
+        early = before >= EARLY * (before + start)
+        if early:
+            whole, of, ms = view.run.window.record.ms, "the trace", before + start
         freeing = [row for row in slow if str(row.record) in FREES]
         room = (
             view.in_steps
             and sum(row.count for row in freeing) >= MIN_FREED
             and sum(row.ms for row in freeing) >= FREEING * start
         )
-        data = ColdStart(start_ms=start, window_ms=whole, makes_room=room)
-        named = ", ".join(f"`{row.record}`" for row in slow[:MAX_QUOTED])
-        which = f" in {named}" if named else ""
-        told = (
-            f" is done once{which}: code is loaded, memory taken, streams made. The window is "
-            "about starting, not about running."
+        rest = steady if steady is not None else view.window_ms - start
+        most = not view.run.all_steps and rest <= (1 - MOSTLY) * view.run.window.record.ms
+        mostly = most and ms >= MIN_BEFORE * whole
+        data = ColdStart(
+            start_ms=ms,
+            window_ms=whole,
+            before_ms=before if early else 0.0,
+            makes_room=room,
+            mostly=mostly,
         )
-        if room:
-            told = (
-                f" is not done in every step{which}. Memory is given back and taken anew: "
-                "PyTorch's allocator makes room, or its cache was emptied."
-            )
         return self.finding(
             "start",
             title=f"{'making room for memory' if room else 'one-off work'} takes "
-            f"{percent(start / whole)} of {view.of}",
-            message=(f"For {length(start)} of {length(whole)} the GPU waits for work that{told}"),
+            f"{percent(ms / whole)} of {of}{_hardly(data)}",
+            message=_told(data, once, slow) + _last(data, rest),
             confidence=Confidence.HIGH,
             count=max(1, len(slow)),
             evidence=[
-                view.quote(f"{length(start)} of one-off work"),
+                view.quote(f"{length(ms)} of one-off work"),
                 *[
                     row.quote(f"{row.count} calls, {length(row.ms)} in all")
                     for row in slow[:MAX_QUOTED]
                 ],
             ],
-            cost=Cost(ms=start, share=start / whole, basis="measured", of=view.of),
+            cost=Cost(ms=ms, share=ms / whole, basis="measured", of=of),
             advice=self.advise(data),
             data=data,
         )
+
+
+def _told(data: ColdStart, once: tuple[float, float], slow: list[Seen[RuntimeCall]]) -> str:
+    """Say how long the GPU waits for a start, before the first kernel and later."""
+    before, start = once
+    whole = length(data.window_ms)
+    named = ", ".join(f"`{row.record}`" for row in slow[:MAX_QUOTED])
+    which = f" in {named}" if named else ""
+    most = data.start_ms >= MIN_BEFORE * data.window_ms
+    if data.makes_room:
+        return (
+            f"For {length(data.start_ms)} of {whole} the GPU waits for work that is not done in "
+            f"every step{which}. Memory is given back and taken anew: PyTorch's allocator makes "
+            "room, or its cache was emptied."
+        )
+    if not data.before_ms:
+        about = " The window is about starting, not about running." if most else ""
+        return (
+            f"For {length(start)} of {whole} the GPU waits for work that is done once{which}: "
+            f"code is loaded, memory taken, streams made.{about}"
+        )
+    later = ""
+    if start >= MIN_MOST_MS:
+        later = f" For {length(start)} more it waits for such work later{which}."
+    about = " The trace is about starting, not about running." if most else ""
+    return (
+        f"Before the GPU does anything, {length(before)} of {whole} go into calls that "
+        f"make its context, load code, or take memory.{later}{about}"
+    )
+
+
+def _last(data: ColdStart, steady: float) -> str:
+    """Say how little is left of a trace that is nearly all start."""
+    if not data.mostly:
+        return ""
+    return f" What is steady of it is {length(steady)}: too little to judge the program by."
+
+
+def _hardly(data: ColdStart) -> str:
+    """Say in a title that a trace is nearly all start."""
+    if not data.mostly:
+        return ""
+    return ", which holds hardly any steady part: record after a warm-up"
+
+
+def _steady(view: View, timelines: Table[Timeline]) -> float | None:
+    """Return how long the steady part is, where it is told from what comes before."""
+    device = view.rows[0].record.device
+    rows = [row.record for row in timelines.within(view.source) if row.record.phase == STEADY]
+    return next((row.window_ms for row in rows if row.device == device), None)
+
+
+def _called(row: Seen[FirstCall]) -> str:
+    """Say how long a first call took, and those after it."""
+    call = row.record
+    told = f"`{call.operator}` takes {length(call.ms)} the first time"
+    if not call.later:
+        return told
+    each = length(call.later_ms / call.later)
+    return f"{told}, and {each} in each of {plural(call.later, 'later call')}"
 
 
 def _slow(row: Seen[RuntimeCall]) -> bool:

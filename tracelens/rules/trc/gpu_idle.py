@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -287,9 +288,8 @@ class GpuIdle(Rule):
         )
         least = "at least " if bound else ""
         where = where_of(asks[1]) if data.sizing and asks[1] else None
-        doing = (
-            _seen(data) or _sizes(data, view) or kept(wait) or _longest(view) or _named(computing)
-        )
+        doing = _seen(data) or _sizes(data, view) or kept(wait, view) or _longest(view)
+        doing = doing or _named(computing, view)
         return self.finding(
             "idle",
             title=f"the GPU is idle for {least}{percent(idle / whole)} of {view.of}",
@@ -355,9 +355,9 @@ def _computing(
     return rows if sum(row.ms for row in rows) - waited >= MOST * view.idle_ms else []
 
 
-def _named(rows: list[Seen[Operator]]) -> str:
+def _named(rows: list[Seen[Operator]], view: View) -> str:
     told = ", ".join(f"`{row.record}` {length(row.ms)}" for row in rows)
-    return f" Meanwhile the host is in operators: {told}." if told else ""
+    return f" Meanwhile the host is in operators{view.beyond}: {told}." if told else ""
 
 
 def _unseen_ms(view: View) -> float:
@@ -391,8 +391,11 @@ def _told_elsewhere(data: Idle) -> str | None:
 
 def _longest(view: View) -> str:
     """Name what the host was in for longest, in gaps that are worth naming."""
-    named = [(row.frame or row.operator, row.ms) for row in view.held]
-    named = [(name, ms) for name, ms in named if name][:1]
+    named: defaultdict[str, float] = defaultdict(float)
+    for row in view.held:
+        named[row.frame or row.operator] += row.ms
+    named.pop("", None)
+    longest = sorted(named.items(), key=lambda pair: -pair[1])[:1]
     return "".join(
-        f" Of the gaps above 0.2 ms, most in `{name}`: {length(ms)}." for name, ms in named
+        f" Of the gaps above 0.2 ms, most in `{name}`: {length(ms)}." for name, ms in longest
     )
