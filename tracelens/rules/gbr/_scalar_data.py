@@ -29,11 +29,13 @@ class ScalarData(BreakData):
     part: str = ""
     #: The loop over a range for which what comes behind the line is given up.
     goes_round: str = ""
+    #: What comes behind the line loops over the list of numbers that it leaves.
+    listed: bool = False
 
 
 def scalar_data(data: BreakData, site: BreakSite) -> BreakData:
     """Return the data with what is known beyond it, if anything is."""
-    if not (site.shared or site.bounds or site.rest):
+    if not (site.shared or site.bounds or site.rest or site.listed):
         return data
     return ScalarData(
         **data.model_dump(),
@@ -41,6 +43,7 @@ def scalar_data(data: BreakData, site: BreakSite) -> BreakData:
         bounds=site.bounds,
         part=_part_of(frame.code for frame in site.stack[:-1]) if site.bounds else "",
         goes_round=site.rest,
+        listed=site.listed,
     )
 
 
