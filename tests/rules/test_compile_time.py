@@ -70,6 +70,15 @@ def test_a_time_that_it_tells_is_said(tmp_path: Path) -> None:
     assert "took 10 s, without 1 whose time the log does not tell" in message
 
 
+def test_what_a_start_brings_is_not_said_to_be_told_elsewhere(tmp_path: Path) -> None:
+    """A note about each recompile says nothing of a run that is too short for all of them."""
+    for reason, start in (SIZE, "one compilation, and one more"), (NAME, "most of it went into"):
+        text = entry("00:00", "00:10") + again("00:11", reason=reason)
+        harmless = told(tmp_path, text + entry("00:12", "00:50", "0/1")).harmless or ""
+        assert harmless.startswith(start)
+        assert ("TORCH_COMPILE_DISABLE" in harmless) is (reason == SIZE)
+
+
 def test_guards_of_a_call_come_after_the_time_of_compiling(tmp_path: Path) -> None:
     """A log of one call tells of 40 s of compiling, and of 2 ms of guards."""
     text = entry("00:00", "00:40", us=2000.0) + again("00:41", reason=NAME)

@@ -80,8 +80,8 @@ class BreakSite(msgspec.Struct):
     needs_number: bool = False
     #: The argument of the compiled function that gets its ``requires_grad`` in the line.
     flagged: str = ""
-    #: Whether other code of the run fails with a symbol for a number that is read.
-    shared: bool = False
+    shared: bool = False  #: Whether other code of the run fails with a symbol for a number read.
+    listed: bool = False  #: Whether code behind it loops over the list that the line leaves.
     #: Whether a compiled function calls the one of the line; what that returns, what is before it.
     is_helper: bool = False
     helper_at: str = ""

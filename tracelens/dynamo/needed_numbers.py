@@ -21,6 +21,9 @@ __all__ = ["DECIDES", "look_at_values"]
 DECIDES = re.compile(r"\b(?:if|elif|while|assert|min|max|range|round|int|float|bool|math)\b")
 #: An entry of what resumes behind a break, for one value that the broken line left on the stack.
 _ONE_VALUE = re.compile(r"L\['___stack\d{1,3}'\] == (-?\d{1,18})?")
+#: The same for a list, by its length: of the stack, or of what the line assigned.
+_LENGTH = re.compile(r"len\(L\['(\w{1,60})'\]\) == \d{1,18}\Z")
+_LOOP = re.compile(r"\bfor .{1,80} in ")
 #: Where it resumes.
 _RESUMED = re.compile(r"torch_dynamo_resume_in_(\w{1,80}?)_at_(\d{1,6})\Z")
 _RANGE = re.compile(r"\brange\(")
@@ -34,6 +37,8 @@ class _Uses(NamedTuple):
 
     values: set[str]
     lines: set[str]
+    #: Names of lists that a loop goes over; those on the stack are called so.
+    looped: set[str]
 
 
 def look_at_values(found: Sequence[BreakSite], trees: Table[GuardTree]) -> None:
@@ -51,6 +56,9 @@ def look_at_values(found: Sequence[BreakSite], trees: Table[GuardTree]) -> None:
             # Dynamo makes a number that changed a symbol: a second constant is one Python needs.
             site.needs_number = len(uses.values) > 1 or any(map(_RANGE.search, uses.lines))
             name = _ASSIGNED.match(at.code)
+            site.listed = any(
+                one.startswith("___stack") or (name and name[1] == one) for one in uses.looped
+            )
             if name and trees.derived(_attends):
                 site.bounds = any(_bounds(line, name[1]) for line in later)
 
@@ -79,11 +87,16 @@ def _uses(trees: Table[GuardTree]) -> dict[tuple[str, str, int], _Uses]:
     for row in trees:
         for guard in row.record.guards:
             value = _ONE_VALUE.match(guard.expression)
-            if value is None or guard.comment is None:
+            held = _LENGTH.match(guard.expression)
+            if not (value or held) or guard.comment is None:
                 continue
             if behind := _RESUMED.match(guard.comment.function):
                 at = (_base(guard.comment.file), behind[1], int(behind[2]))
-                uses = found.setdefault(at, _Uses(set(), set()))
+                uses = found.setdefault(at, _Uses(set(), set(), set()))
+                if value is None:
+                    name = held[1] if held and _LOOP.search(guard.comment.code) else ""
+                    uses.looped.update({name} if name else ())
+                    continue
                 uses.lines.add(guard.comment.code)
                 whole = guard.expression[value.end() : value.end() + 1] not in {".", "e"}
                 if value[1] and whole:

@@ -156,7 +156,7 @@ _WHY = {
     Cause.INT8: "The kernel for int8 weights takes nothing along.",
     Cause.TUNED: "AUTOTUNE measured the library as faster than the template that would take it "
     "in; it times the product alone, without what follows.",
-    Cause.UNFROZEN: "It follows from IND004: the weights are inputs of the graph, so this is a "
+    Cause.UNFROZEN: "The weights are no constants of the graph, so this is a "
     "plain ATen call, which takes nothing along.",
     Cause.PLAIN: "Although the model is frozen, this is a plain ATen call, which takes nothing "
     "along: oneDNN does not take this data type on this machine.",

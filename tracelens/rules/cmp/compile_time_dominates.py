@@ -305,16 +305,18 @@ def _again(sums: CompileSeconds, *, is_told: bool) -> str:
 
 
 def _harmless(sums: CompileSeconds, recompiles: Table[Recompile], *, is_told: bool) -> str:
-    """Return why there is nothing to do: other findings tell it, or it is the price of a start."""
-    if is_told:
-        return _TOLD
+    """Return why there is nothing to do: it is the price of a start, or others tell of it.
+
+    What a start brings is mostly told by notes, which say nothing of a run that is too short.
+    """
+    told = _TOLD if is_told else ""
     if not sums.again:
-        return _START if sums.count == 1 else ""
+        return told or (_START if sums.count == 1 else "")
     if sums.count > 1 + sums.again:
-        return ""
+        return told
     from tracelens.dynamo.expected_entries import is_expected  # noqa: PLC0415 -- of few logs
 
-    return _ENTRIES if is_expected(recompiles) else ""
+    return _ENTRIES if is_expected(recompiles) else told
 
 
 def _blocks(trees: Table[GuardTree], graphs: Table[FxGraph], alike: Siblings) -> Blocks:
@@ -346,7 +348,7 @@ def _share(called: CalledOften, spans: Table[CompileSpan]) -> float:
 
 
 _COMPARE = "compare one with TORCH_COMPILE_DISABLE=1"
-_TOLD = "other findings tell most of it"
+_TOLD = "most of it went into recompiles or tuning, which have findings or notes of their own"
 _START = "one compilation is what a start takes"
 _ENTRIES = "one compilation, and one more for each mode and for sizes that vary: what a start takes"
 

@@ -32,6 +32,8 @@ class ScalarData(BreakData):
     goes_round: str = ""
     #: A later line that makes the size of a tensor of it.
     sized: str = ""
+    #: What comes behind the line loops over the list of numbers that it leaves.
+    listed: bool = False
 
 
 def becomes_size(data: BreakData) -> bool:
@@ -44,7 +46,7 @@ def becomes_size(data: BreakData) -> bool:
 
 def scalar_data(data: BreakData, site: BreakSite) -> BreakData:
     """Return the data with what is known beyond it, if anything is."""
-    if not (site.shared or site.bounds or site.rest or site.sized):
+    if not (site.shared or site.bounds or site.rest or site.sized or site.listed):
         return data
     return ScalarData(
         **data.model_dump(),
@@ -53,6 +55,7 @@ def scalar_data(data: BreakData, site: BreakSite) -> BreakData:
         part=_part_of(frame.code for frame in site.stack[:-1]) if site.bounds else "",
         goes_round=site.rest,
         sized=site.sized,
+        listed=site.listed,
     )
 
 

@@ -18,6 +18,7 @@ from tracelens.remedies import Remedy, apart
 from tracelens.report import Finding, Severity
 from tracelens.report.stories import as_written
 from tracelens.rules.gbr._called import caller, editable
+from tracelens.rules.gbr._over_values import ALL_CLASSES, goes_over_classes
 from tracelens.rules.gbr._parts import COMPILE_PARTS
 from tracelens.rules.gbr._rounds import goes_over_modules, unrolls
 from tracelens.rules.gbr._site_rule import (
@@ -81,7 +82,7 @@ _COUNTED = re.compile(
 
 def _captured(data: BreakData) -> bool:
     """Whether the graph would go on behind the line, as far as is seen."""
-    counts = bool(_COUNTED.search(data.code))
+    counts = bool(_COUNTED.search(data.code)) or goes_over_classes(data)
     return not (data.in_function or data.skipped or counts or _rest(data) or _is_within(data))
 
 
@@ -238,6 +239,7 @@ class DynamicOutputShape(SiteRule):
         LEAVE_FUNCTION_OUT,
         COMPILE_PARTS,
         COMPILE_INNER,
+        ALL_CLASSES,
         Remedy(
             "capture-size",
             lambda data: _CAPTURED + ("" if data.inference else _IN_TRAINING),

@@ -30,6 +30,7 @@ from tracelens.rules.gbr._indices import ALL_AT_ONCE, INDICES_IN_PYTHON, held_in
 from tracelens.rules.gbr._keep_tensor import CONTROL, KEEP_TENSOR, is_fake
 from tracelens.rules.gbr._kept import to_state
 from tracelens.rules.gbr._outside import read_outside
+from tracelens.rules.gbr._over_values import ALL_CLASSES, in_python, of_the_loop
 from tracelens.rules.gbr._parts import COMPILE_PARTS
 from tracelens.rules.gbr._running import KEEP_IN_BUFFER, is_running, kept_in
 from tracelens.rules.gbr._scalar_data import ScalarData, scalar_data
@@ -290,18 +291,11 @@ class ScalarFromTensor(SiteRule):
             basis="tested",
             proof="tests/advice/GBR001/function-outside.py",
         ),
-        Remedy(
-            "in-python",
-            "If the numbers do not depend on the input, compute them with Python alone; "
-            "if tensors can go on with them, leave `float()` and `tolist()` out; else read them "
-            "before the compiled function is called, and pass them on.",
-            when="`.tolist()`, or a number that an operator needs, in a line of your own",
-            applies=lambda data: (
-                (not data.package and _reads_all(data) and not is_called_loop(data))
-                and not (is_fake(data) or _draws(data) or data.held_by_numpy)
-            ),
-            basis="tested",
-            proof="tests/advice/GBR001/in-python.py",
+        ALL_CLASSES,
+        in_python(
+            lambda data: (
+                _reads_all(data) and not (is_fake(data) or _draws(data) or data.held_by_numpy)
+            )
         ),
         LEAVE_BREAK,
     )
@@ -348,6 +342,13 @@ class ScalarFromTensor(SiteRule):
             if site.rest:  # a number for a range
                 site.decides = site.needs_number = True
         yield from super().each(found, breaks, frames, trees)
+
+    def follows(self, finding: Finding) -> Iterator[Story]:
+        """Belong also to the break of the same loop, where the values are found."""
+        data = self.data_of(finding)
+        if isinstance(data, BreakData):
+            yield from of_the_loop(data)
+        yield from super().follows(finding)
 
     def told(self, site: BreakSite) -> BreakData:
         """Return the data, with whether other code is in the way of the setting."""

@@ -241,7 +241,8 @@ def _message(found: list[Unprepared], total: int, count: int, *, arm: bool, plai
     if plain:
         text += " For float32 products this is a small part of their time: freeze, and measure."
     if arm:
-        text += " Freezing does not help bfloat16 layers on AArch64 before torch 2.15: see ONE001."
+        text += " Freezing does not help bfloat16 layers on AArch64 before torch 2.15: they run in "
+        text += "reference kernels then."
     return text
 
 

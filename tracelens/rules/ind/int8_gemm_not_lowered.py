@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -19,8 +19,10 @@ from tracelens.inductor.weights import tensors, weight_of
 from tracelens.logs._dataflow import Content, Dataflow
 from tracelens.logs._statements import ExternCall, KernelCall
 from tracelens.logs.output_code import OutputModule, Step
+from tracelens.onednn.stories import UNFROZEN
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
+from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.words import plural, size
 
@@ -31,6 +33,11 @@ if TYPE_CHECKING:
 __all__ = ["Int8GemmNotLowered"]
 
 MAX_QUOTED = 2
+#: Bytes of weights per graph from which making them in every call is worth a warning: more than a
+#: core's own caches hold, as for weights that are not frozen.
+LARGE = 1 << 20
+#: A template for a CPU packs weights as it is compiled.
+_UNTUNED = ": none of these products is packed, nor tuned, not even with `max-autotune`."
 _EIGHT_BITS = {"int8", "uint8"}
 _MATRIX = 2
 #: Operators of ATen that are a whole layer, with several weights among their operands.
@@ -70,7 +77,8 @@ class Int8GemmNotLowered(Rule):
     ## When it is harmless
     Where weights are dequantised within the product (``_weight_int8pack_mm``), this rule is quiet.
     With 8-bit weights and float activations, memory is what is saved, and time may not have been
-    the aim: that is a note.
+    the aim: that is information, but for 1 MiB of them and more that are inputs of a graph for a
+    CPU, which could be frozen: each call makes them anew, nothing is packed, and nothing tuned.
 
     ## What to do
     Freeze the model: the pattern needs weights that are constants. From torch 2.14 on, the patterns
@@ -131,6 +139,10 @@ class Int8GemmNotLowered(Rule):
         ),
     )
 
+    def causes(self, finding: Finding) -> Iterable[Story]:
+        """Return the story of weights that are no constants, where they can be made some."""
+        return [UNFROZEN] if any(one.id == "freeze" for one in finding.advice) else ()
+
     def check(
         self,
         modules: Table[OutputModule],
@@ -161,16 +173,19 @@ class Int8GemmNotLowered(Rule):
             are_constants=first.is_frozen,
             bytes=total,
         )
+        is_cpu = first.seen.record.device == "cpu"
+        told = f" They are inputs of the graph, not constants{_UNTUNED if is_cpu else '.'}"
+        told = "" if first.is_frozen else told
+        warns = is_cpu and total >= LARGE and not first.is_frozen and can_freeze(data)
         return self.finding(
             "full" if first.is_full else "weights",
             title=f"{plural(len(found), f'quantized {kind}', f'quantized {many}')} "
             f"multipl{'ies' if len(found) == 1 else 'y'} in {first.weight.dtype or 'float'}",
             message=(
                 f"{size(total)} of weights are written as {first.weight.dtype} and read again in "
-                "every call of the graph."
-                + ("" if first.is_frozen else " They are inputs of the graph, not constants.")
+                f"every call of the graph.{told}"
             ),
-            severity=Severity.WARNING if first.is_full else Severity.INFO,
+            severity=Severity.WARNING if first.is_full or warns else Severity.INFO,
             count=len(found),
             where=user_code.where(user_code.best(frames)),
             evidence=[

@@ -21,6 +21,7 @@ from tracelens.inductor.remedies import (
 from tracelens.logs import _onednn_work as work
 from tracelens.logs._onednn_parts import MemoryDescriptor
 from tracelens.logs.onednn_verbose import PrimitiveExec
+from tracelens.onednn.chains import is_chain
 from tracelens.onednn.data import PrimitiveData, descriptors, rank_of
 from tracelens.onednn.excerpts import LEAST_MS, SHARE_OF_EXCERPT, adjacent, is_excerpt, too_little
 from tracelens.onednn.runs import Spent, steady, times
@@ -35,6 +36,7 @@ from tracelens.words import length, plural
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
+    from tracelens.frames.compile_seconds import CompileSeconds
     from tracelens.inductor.library_calls import LibraryCall, LibraryRun
     from tracelens.logs.graph_code import FxGraph
 
@@ -77,7 +79,8 @@ class ActivationLayoutPingPong(Rule):
     ## When it is harmless
     A network needs one conversion at its input and one at its output: with a single convolution
     between them, nothing is reported. Below 1 % of the time it is a note, and so it is below 0.5 ms in
-    a log of more than 60 executions. Below 4 % it is information. In an excerpt of a few
+    a log of more than 60 executions. Below 4 % it is information, and so it is below 4 % of what the
+    run spent on compiling and in oneDNN together. In an excerpt of a few
     lines, two layers between their conversions are enough, or one tensor that is converted and
     straight back, where these take a fifth of the time. Signals, whose
     layers would have to be written anew, are a note below a fifth of the time, and where an
@@ -160,6 +163,7 @@ class ActivationLayoutPingPong(Rule):
         calls: Table[LibraryCall],
         ran: Table[LibraryRun],
         graphs: Table[FxGraph],
+        compiling: Table[CompileSeconds],
     ) -> Iterator[Finding]:
         """Yield one finding for all activations that go to and fro."""
         spent = Spent.of(execs, calls, ran, run)
@@ -177,10 +181,27 @@ class ActivationLayoutPingPong(Rule):
                 fixed = signals_of_a_package(graphs)
                 few = spent.share(ms) < SHARE_OF_EXCERPT
                 reason = SIGNALS_OF_A_PACKAGE if fixed else SIGNALS if few else ""
-            yield self._finding(around, spent, run, once=once, light=reason)
+            compiled = 1000 * sum(row.record.seconds for row in compiling)
+            words = _avoidable(around, is_chain=around.returns or is_chain(graphs))
+            few = ms < ACT_SHARE * (spent.whole + compiled) and spent.share(ms) >= ACT_SHARE
+            if few and not reason:
+                words += (
+                    f" That is little beside the {length(compiled)} of compiling in this run; each "
+                    "step of a longer one pays it."
+                )
+            finding = self._finding(around, spent, run, once=once, light=reason, words=words)
+            few = few and finding.severity is Severity.WARNING
+            yield finding.model_copy(update={"severity": Severity.INFO}) if few else finding
 
     def _finding(
-        self, around: _Around, spent: Spent, run: Table[RunFacts], *, once: bool, light: str
+        self,
+        around: _Around,
+        spent: Spent,
+        run: Table[RunFacts],
+        *,
+        once: bool,
+        light: str,
+        words: str,
     ) -> Finding:
         ms = steady(around.reorders.values())
         count = sum(row.count for row in around.reorders.values())
@@ -214,8 +235,7 @@ class ActivationLayoutPingPong(Rule):
                 f"{times(count, 'reorder')} of activations ({', '.join(pairs[:4])}) around "
                 f"{layers} executions of layers took {spent.tell(ms)}, beside "
                 f"{length(steady(around.layers))} for the layers. The largest is "
-                f"{worst.record.primitive} {worst.record.shape}. All but the conversions at the "
-                "ends of the network can be avoided."
+                f"{worst.record.primitive} {worst.record.shape}.{words}"
             ),
             severity=Severity.WARNING if enough else Severity.INFO,
             harmless=light or None,
@@ -228,6 +248,18 @@ class ActivationLayoutPingPong(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _avoidable(around: _Around, *, is_chain: bool) -> str:
+    """Say which of the conversions can be avoided: of signals none, in the layout they have."""
+    if around.is_of_signals:
+        return ""
+    if is_chain:
+        return " All but the conversions at the ends of the network can be avoided."
+    return (
+        " Those between one layer and the next can be avoided, where nothing between them needs "
+        "the default layout."
+    )
 
 
 class _Around(msgspec.Struct):
