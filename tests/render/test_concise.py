@@ -25,6 +25,11 @@ def finding(number: int, code: str = "GBR006", **more: object) -> Finding:
     return Finding.model_validate(given | more)
 
 
+def widest(lines: list[str]) -> int:
+    """Return how long the longest line is but for a command, which is pasted as one."""
+    return max(len(line) for line in lines if "python your_program.py" not in line)
+
+
 def test_each_finding_is_one_line_with_its_place() -> None:
     seen = EvidenceLine(input="run.log", line=7, text="x")
     there = finding(1, where=Where(file="a.py", line=3, function="f"))
@@ -41,7 +46,7 @@ def test_a_long_list_ends_by_cause() -> None:
     many = [finding(i) for i in range(50)] + [finding(i, "RCP002", name="r") for i in range(3)]
     page = Text.render(make_report(*many), Options())
     assert "21 more, by cause: 18 GBR006 print, 3 RCP002 r" in " ".join(page.split())
-    assert max(map(len, page.splitlines())) <= 80
+    assert widest(page.splitlines()) <= 80
     assert "more, by cause" not in Text.render(make_report(*many), Options(verbose=True))
     assert "more, by cause" not in Text.render(make_report(*many[:32]), Options())
 
@@ -106,7 +111,7 @@ def test_a_line_of_many_keeps_its_place_or_its_cost_whole() -> None:
     assert [line.endswith(" --> model.py:1234") for line in ends].count(True) == 1
     assert [line.count("model.py:1234") for line in ends].count(1) == 2
     assert [line.endswith(" (at most 1.2 s)") for line in ends].count(True) == 1
-    assert max(map(len, lines)) <= 80
+    assert widest(lines) <= 80
 
 
 def test_what_is_harmless_says_why_once() -> None:
@@ -130,7 +135,7 @@ def test_the_first_fix_is_on_the_first_screen_and_on_the_last() -> None:
         assert any("the worst of all" in line for line in screen)
         assert "  fix: Set it to 8." in screen
         assert "         torch.x = 8" in screen
-    assert max(map(len, lines)) <= 80
+    assert widest(lines) <= 80
     few = Text.render(make_report(worst, *rest[:1]), Options())
     assert few.count("Set it to 8.") == 1
 

@@ -515,7 +515,8 @@ def test_a_program_that_compiles_nothing_is_not_told_to_log_compilation(one: Rep
     report = with_(one, verdicts=absent(LOGS, "ONEDNN_VERBOSE=dispatch"), inputs=(source,))
     advised = again(report)
     assert advised is not None
-    assert advised.command.startswith("ONEDNN_VERBOSE=dispatch python")
+    assert "TORCH_LOGS" not in advised.command
+    assert advised.command.startswith("ONEDNN_VERBOSE=all python"), "what the log has stays in it"
 
 
 def test_what_a_finding_tells_to_change_is_not_set(one: Report) -> None:
@@ -548,10 +549,11 @@ def test_rules_that_name_lines_of_generated_code_are_known() -> None:
     rules = manifest.current().rules
     found = {rule.code for rule in rules if asking & {table.name for table in rule.tables}}
     # A difference of results, summaries and what is said of a whole run have no line of their own;
-    # IND002 only asks whether the weights are the module's, rules of recompiles, what takes a
-    # number or a size, and the last three, what stands beside it, or whose a line is.
-    asked = {"IND002", "RCP002", "RCP005", "RCP007", "RCP016", "GBR019", "IND019", "ERR017"}
-    assert found - {"NUM001", "ONE019", "CMP001", "CMP008", *asked} == _PLACED
+    # IND002 only asks whether the weights are the module's, rules of recompiles and GBR001, what
+    # takes a number or a size, and the last three, what stands beside it, or whose a line is.
+    asked = {"IND002", "RCP002", "RCP005", "RCP007", "RCP016", "GBR001"}
+    beside = {"GBR019", "IND019", "ERR017"}
+    assert found - {"NUM001", "ONE019", "CMP001", "CMP008"} - asked - beside == _PLACED
 
 
 def test_the_command_is_shown_once_and_last(one: Report) -> None:

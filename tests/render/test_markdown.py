@@ -94,8 +94,8 @@ def test_it_reads_well(reports: dict[str, Report]) -> None:
     assert "```sh\nTORCHINDUCTOR_FREEZING=0\n```" in text
     assert "<summary>Evidence (5 lines)</summary>" in text
     assert "2 mentions of names, paths or secrets replaced." in text
-    logs = "graph_breaks,graph_code,output_code,recompiles"
-    command = f'TORCH_LOGS="{logs}" python your_program.py > run.log 2>&1'
+    logs = "graph_breaks,graph_code,guards,output_code,recompiles"
+    command = f'ONEDNN_VERBOSE=1 TORCH_LOGS="{logs}" python your_program.py > run.log 2>&1'
     assert f"```sh\n{command}\n```" in text
 
 

@@ -74,7 +74,8 @@ def test_a_clean_log_says_so_first(reports: dict[str, Report]) -> None:
     assert text.startswith(
         "Nothing to fix in run.log: 1 rule looked at 50 onednn_verbose, 3 output_code and 2 guards "
         "records. 213 lines, 100 % understood; 21 lines from the program itself. 1 rule had "
-        "nothing to look at. Record the run again with: TORCH_LOGS=recompiles python your"
+        "nothing to look at (not recorded, or there was none). Record the run again with: "
+        'ONEDNN_VERBOSE=1 TORCH_LOGS="guards,output_code,recompiles" python your'
     )
 
 
@@ -97,8 +98,8 @@ def test_an_error_that_no_rule_knows_comes_first(reports: dict[str, Report]) -> 
 
 def test_what_could_not_be_judged_is_one_command(reports: dict[str, Report]) -> None:
     text = Text.render(reports["reference"], Options())
-    logs = "graph_breaks,graph_code,output_code,recompiles"
-    command = f'TORCH_LOGS="{logs}" python your_program.py > run.log 2>&1'
+    logs = "graph_breaks,graph_code,guards,output_code,recompiles"
+    command = f'ONEDNN_VERBOSE=1 TORCH_LOGS="{logs}" python your_program.py > run.log 2>&1'
     assert text.count(command) == text.count("python your_program.py") == 1
     assert "IND018 fusion-refused crashed: KeyError: 'buf0'" in text
 

@@ -24,7 +24,7 @@ def ids(finding: Finding) -> list[str]:
 
 def test_a_loop_over_classes_is_one_problem_with_one_remedy() -> None:
     found = told("GBR008-*/fires-classes-in-a-loop.log.gz")
-    loop, alone = sorted(found["GBR008"], key=lambda one: one.where.line if one.where else 0)
+    loop, alone = sorted(found["GBR008"], key=lambda one: (one.where and one.where.line) or 0)
     assert ids(loop) == ["all-classes"]
     assert ids(alone) == ["capture-size"]
     assert {one.explained_by for one in (*found["GBR001"], *found["RCP017"])} == {loop.id}

@@ -295,8 +295,7 @@ class GpuIdle(Rule):
             title=f"the GPU is idle for {least}{percent(idle / whole)} of {view.of}",
             message=(
                 f"Kernels and copies run for {length(view.total('busy_ms'))} of {length(whole)}. "
-                f"Why nothing runs: {told}.{bound}{doing}"
-                f"{before}{view.before}"
+                f"Why nothing runs: {told}.{bound}{doing}{before}{view.before}"
             ),
             severity=Severity.WARNING if data.kernels >= MIN_KERNELS else Severity.INFO,
             harmless=_told_elsewhere(data),
