@@ -160,7 +160,7 @@ ARM = "onednn_verbose,v1,info,cpu,isa:AArch64 SVE (256 bits)\n"
 @pytest.mark.parametrize(
     ("product", "before", "bare", "severity", "words"),
     [
-        ([BIG, MM], "", "", Severity.INFO, "IND004"),
+        ([BIG, MM], "", "", Severity.INFO, "The weights are no constants of the graph"),
         ([BIG, MM], FROZEN, "", Severity.INFO, "Although the model is frozen"),
         ([BIG, MM], "# AOT ID: ['0_forward']", "", Severity.NONE, "Nothing can take it in"),
         ([BIG, BMM], "", "", Severity.NONE, "Freezing packs no weights for it"),

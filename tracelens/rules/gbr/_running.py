@@ -67,9 +67,10 @@ def _text(data: BreakData) -> str:
     name = _name(data)
     own_name = name.rpartition(".")[2]
     return (
-        f"`{name}` is another number in each call. Make it a buffer of the module, in place of "
-        f"what `__init__` sets: `self.register_buffer('{own_name}', torch.tensor(...))`, and "
-        "compute with tensors here. Where a function of Python's takes it further on, use torch's: "
+        f"`{name}` is another number in each call. Make it a tensor in place of what `__init__` "
+        f"sets: a buffer of a module, `self.register_buffer('{own_name}', torch.tensor(...))`, or "
+        f"`{name} = torch.tensor(...)` of any other object. Compute with tensors here. Where a "
+        "function of Python's takes it further on, use torch's: "
         "`torch.round` for `round`, `torch.clamp` for `max` and `min`."
     )
 
@@ -77,7 +78,7 @@ def _text(data: BreakData) -> str:
 KEEP_IN_BUFFER = Remedy(
     "keep-in-buffer",
     _text,
-    when="a number of the module that a line of your own computes anew, from a tensor and itself",
+    when="a number of an object that a line of your own computes anew, from a tensor and itself",
     applies=lambda data: own(data) and not data.in_function and is_running(data.code),
     code=_code,
     basis="tested",

@@ -6,7 +6,12 @@ model = torch.nn.Linear(8, 1)
 
 
 class Average:
-    value = 0.0
+    def __init__(self):
+        # before:
+        self.value = 0.0
+        # after:
+        # self.value = torch.tensor(0.0)
+        # end
 
     def loss(self, x):
         loss = model(x).square().mean()
