@@ -72,36 +72,32 @@ def _is_value(check: Check | None) -> bool:
     return isinstance(check, ValueCheck) and check.constant is None and check.operator == "=="
 
 
-def _side(check: Check | None) -> Side | None:
-    return _of(check)
-
-
 @singledispatch
-def _of(check: object) -> Side | None:
+def _side(check: object) -> Side | None:
     del check
     return None
 
 
-@_of.register
+@_side.register
 def _(check: ValueCheck) -> Side | None:
     if check.constant is None or check.operator not in {"==", "is"}:
         return None
     return str(check.source), check.constant, _OTHER[check.constant]
 
 
-@_of.register
+@_side.register
 def _(check: IdentityCheck) -> Side | None:  # None, up to torch 2.4
     return (str(check.source), _NONE, _SOME) if check.held == _NONE_TYPE else None
 
 
-@_of.register
+@_side.register
 def _(check: TypeCheck) -> Side | None:
     if check.held == _NONE_TYPE:
         return str(check.source), _NONE, _SOME
     return (str(check.source), _SOME, _NONE) if check.found == _NONE_TYPE else None
 
 
-@_of.register
+@_side.register
 def _(check: TensorMismatch) -> Side | None:
     if check.what not in _FEW:
         return None

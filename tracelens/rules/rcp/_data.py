@@ -44,6 +44,7 @@ from tracelens.rules.rcp._also_held import AlsoHeld, with_them
 from tracelens.rules.rcp._architectures import architectures
 
 __all__ = [
+    "BY_MODE",
     "KEPT",
     "RESUMED",
     "SIZES",
@@ -73,6 +74,8 @@ SIZES = frozenset({"RCP002", "RCP003", "RCP016"})
 COUNTS = 3
 #: Entries of a function, unless the program raises the limit.
 USUAL_LIMIT = 8
+#: Recompiles of two values that modes of torch explain: gradients on and off.
+BY_MODE = 2
 #: Causes with a number of variants that the program knows.
 FINITE = frozenset(
     {

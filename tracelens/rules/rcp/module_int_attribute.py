@@ -28,6 +28,7 @@ from tracelens.rules.rcp._data import (
     guards_of,
     is_global,
 )
+from tracelens.rules.rcp._filled import CALL_LARGEST, is_filled
 from tracelens.rules.rcp._held_whole import (
     BOUND,
     COMPILE_BODY,
@@ -108,23 +109,11 @@ OBJECT, SYMBOL = "object", "symbol"
 TURNS = "turns"
 #: How a module is called that is compiled, or that a function reaches: ``self``, a global.
 _OF_MODULE = re.compile(r"(?:self|args\[0\]|fn|mod|module|model|G)\b")
-#: A size with more digits is none.
-MAX_DIGITS = 12
-
-
-def _is_filled(data: RecompileData) -> bool:
-    """Whether the line asks if what a module has kept so far is enough, and that only grows."""
-    name = re.escape(data.source.rpartition(".")[2])
-    asks = re.search(rf"[<>]=? {{0,2}}[\w.]{{0,60}}\b{name}\b|\b{name}\b {{0,2}}[<>]", data.code)
-    if not (name and asks) or is_global(data):
-        return False
-    sizes = [int(one) for one in data.values if one.isdecimal() and len(one) < MAX_DIGITS]
-    return 1 < len(sizes) == len(data.values) and sizes == sorted(set(sizes))
 
 
 def _is_needed(data: RecompileData) -> bool:
     """Whether Python needs the number itself, or asks whether it is enough."""
-    return needs_whole(data) or _is_filled(data)
+    return needs_whole(data) or is_filled(data)
 
 
 class ModuleIntAttribute(RecompileRule):
@@ -200,11 +189,9 @@ class ModuleIntAttribute(RecompileRule):
         ),
         Remedy(
             "call-first",
-            "The number grows where a call needs more than is there: a module keeps what its calls "
-            "have made so far. Call the model once before it is compiled, as it is called later, "
-            "with the largest input that will come.",
+            f"The number{CALL_LARGEST}",
             when="a number that only grows, and the line asks whether it is enough",
-            applies=_is_filled,
+            applies=is_filled,
             basis="tested",
             proof="tests/advice/RCP007/call-first.py",
         ),

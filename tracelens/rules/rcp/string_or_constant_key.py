@@ -17,7 +17,7 @@ from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._branched import branches
 from tracelens.rules.rcp._changes import Group, about, groups
-from tracelens.rules.rcp._data import USUAL_LIMIT, RecompileData, RecompileRule
+from tracelens.rules.rcp._data import BY_MODE, USUAL_LIMIT, RecompileData, RecompileRule
 from tracelens.rules.rcp._flags import FLAGS, FLAGS_TO_PYTHON, joined
 from tracelens.rules.rcp._state import is_made_by_the_first_call, is_set_in_the_config
 from tracelens.rules.rcp._structure import COMPILE_PARTS, STRUCTURE, structure_of, told
@@ -291,10 +291,6 @@ def _is_flag(group: Group) -> bool:
 
 
 _ONCE_EACH = "each value selects what is called, and is compiled once: the limit was raised"
-
-
-#: Recompiles of two values that modes of torch explain: gradients on and off.
-BY_MODE = 2
 
 
 def _is_beside(group: Group) -> bool:

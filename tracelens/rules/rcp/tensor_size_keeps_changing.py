@@ -26,6 +26,7 @@ from tracelens.report.stories import Story
 from tracelens.rules.rcp._by_cause import LAYERS_SHARE, like_channels
 from tracelens.rules.rcp._changes import and_earlier
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
+from tracelens.rules.rcp._filled import CALL_LARGEST, FILLED, is_filled
 from tracelens.rules.rcp._looped import looped
 from tracelens.rules.rcp._tell import series_data
 from tracelens.rules.rcp._weight import Weight
@@ -106,7 +107,8 @@ class TensorSizeKeepsChanging(RecompileRule):
     ## What to do
     Compile with ``dynamic=True``, or mark the dimension with ``torch._dynamo.mark_dynamic`` before
     the first call; remove ``dynamic=False`` and ``mark_static``. Where a kernel needs constant
-    sizes, pad to a few sizes.
+    sizes, pad to a few sizes. A table of positions that a module makes anew for a longer input is
+    made once: call the module with the longest input before it is compiled.
 
     ## How a live run confirms it
     The same calls with the dimension marked dynamic: recompiles fall to at most one, and the time
@@ -167,8 +169,19 @@ class TensorSizeKeepsChanging(RecompileRule):
             proof="tests/advice/RCP002/default-dynamic.py",
         ),
         Remedy(
+            "call-first",
+            f"The table{CALL_LARGEST}",
+            when="a tensor that a module keeps and that only grows, and the line asks whether it "
+            "is enough",
+            applies=lambda data: data.held == FILLED,
+            basis="tested",
+            proof="tests/advice/RCP002/call-first.py",
+        ),
+        Remedy(
             "pad",
             _padded,
+            when="not for what a module makes anew, where a call needs more of it",
+            applies=lambda data: data.held != FILLED,
             basis="tested",
             proof="tests/advice/RCP002/pad.py",
         ),
@@ -274,6 +287,8 @@ class TensorSizeKeepsChanging(RecompileRule):
         else:
             title = f"`{source}` changed its size twice; `{history.function}` was compiled for each"
         data = series_data(self.code, group, place.code, held=held)
+        if held in _OPEN and is_filled(data):
+            why, data = _WHY[FILLED], data.model_copy(update={"held": FILLED})
         spent = f" It took {heavy}." if heavy else ""
         return self.finding(
             history.function,
@@ -334,6 +349,8 @@ _WHY = {
     NEEDED: "it did, and {} needs the number, so that it is a constant again.",
     "static": "here it did not: it is held static, by dynamic=False or mark_static.",
     LOOP: "here a loop over it is unrolled, into another graph for every number of rounds.",
+    FILLED: "that of a tensor which a module keeps is a constant, and the line makes it anew where "
+    "a call needs more.",
     "number": "others of this function stayed symbols, so something specializes this one: a line "
     "of code that needs the number, or the compiler.",
     "elsewhere": "in other functions sizes are symbols, so something specializes this one: a line "

@@ -13,7 +13,7 @@ from tracelens.logs.recompiles import Recompile, TypeCheck
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._changes import Group, groups
-from tracelens.rules.rcp._data import RecompileData, RecompileRule
+from tracelens.rules.rcp._data import BY_MODE, RecompileData, RecompileRule
 from tracelens.rules.rcp._state import is_made_by_the_first_call
 from tracelens.rules.rcp._structure import COMPILE_PARTS, STRUCTURE, structure_of, told
 from tracelens.rules.rcp._tell import tell
@@ -21,8 +21,6 @@ from tracelens.rules.rcp._tell import tell
 __all__ = ["TypeGuardPolymorphism"]
 
 _NONE = "NoneType"
-#: Recompiles of two classes that modes of torch explain: gradients on and off.
-BY_MODE = 2
 
 
 def _is_optional(data: RecompileData) -> bool:
