@@ -16,11 +16,21 @@ LOGS = Path(__file__).parents[2] / "fixtures" / "rules" / "RCP012-requires-grad-
         ("fires-layers.log", {"compile-model"}),
         ("fires-model.log", set()),  # the model is compiled, and its loop breaks
         ("quiet-once.log", set()),  # a function, and no layer
+        ("quiet-state-beside.log", set()),  # its other input never has a gradient
     ],
 )
 def test_compile_the_model_where_its_layers_are_compiled(log: str, expected: set[str]) -> None:
     (finding,) = [f for f in analyze(str(LOGS / log)).findings if f.code == "RCP012"]
     assert {advice.id for advice in finding.advice} == expected
+
+
+def test_one_input_may_be_what_layers_hand_on(tmp_path: Path) -> None:
+    """Without ``obs`` among the guards nothing tells a state from an activation."""
+    lines = (LOGS / "quiet-state-beside.log").read_text().splitlines(keepends=True)
+    path = tmp_path / "run.log"
+    path.write_text("".join(line for line in lines if "check_tensor(L['obs']" not in line))
+    (finding,) = [f for f in analyze(str(path)).findings if f.code == "RCP012"]
+    assert [advice.id for advice in finding.advice] == ["compile-model"]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from tracelens.dynamo.recompile_history import Step
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment, Knob
 from tracelens.frames import Frame
+from tracelens.late import late
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
@@ -24,6 +25,9 @@ from tracelens.rules.rcp._written import is_written
 from tracelens.words import plural
 
 __all__ = ["RequiresGradMismatch"]
+
+
+_ARGUMENT = late(r"L\['(?!self'|___)\w{1,80}'\]")
 
 
 def _is_parameter(source: str) -> bool:
@@ -46,8 +50,9 @@ def _is_state(data: RecompileData) -> bool:
 
 
 def _is_first(data: RecompileData) -> bool:
-    """Whether it is an argument of a module that is the first compiled: nothing is around it."""
-    return data.is_variable and getattr(data, "frame", None) == 0 and data.function == "forward"
+    """Whether it is what layers hand on, by a module that is the first compiled."""
+    is_module = data.is_variable and data.function == "forward"
+    return is_module and getattr(data, "frame", None) == 0 and not getattr(data, "is_beside", False)
 
 
 class RequiresGradMismatch(TensorRule):
@@ -104,6 +109,8 @@ class RequiresGradMismatch(TensorRule):
         frame: int | None = None
         #: Parameters have another flag in the same calls: the flag of the tensor alone is no help.
         is_mixed: bool = False
+        #: Another tensor without a gradient is passed in beside it: a state, and no layer's input.
+        is_beside: bool = False
 
     remedies = (
         Remedy(
@@ -150,7 +157,8 @@ class RequiresGradMismatch(TensorRule):
             "compile-model",
             "Compile the model and not its layers: only the first of them gets inputs without "
             "a gradient.",
-            when="an argument of a module that is the first compiled: nothing around it is",
+            when="an argument of a module that is the first compiled: nothing around it is; not "
+            "where another tensor without a gradient is passed in beside it, as with a state",
             applies=_is_first,
             basis="tested",
             proof="tests/advice/RCP012/compile-model.py",
@@ -241,7 +249,12 @@ class RequiresGradMismatch(TensorRule):
         """Add which frame it is: something is compiled around all but the first."""
         frame = group.history.frame
         number = int(frame) if frame.isdecimal() else None
-        data = self.Data(**finding.data, frame=number, is_mixed=_is_mixed(group, trees))
+        data = self.Data(
+            **finding.data,
+            frame=number,
+            is_mixed=_is_mixed(group, trees),
+            is_beside=_is_beside(group, trees),
+        )
         advice, _ = apart(self.advise(data), self.remedies)  # what it says is in the message
         update = {"data": data.model_dump(mode="json"), "advice": advice}
         if is_written(data):
@@ -281,6 +294,14 @@ def _is_mixed(group: Group, trees: Table[GuardTree]) -> bool:
     """
     kinds = {_is_parameter(about(step)) for _, step in group.steps}
     return len(kinds) > 1 or any(_differ(step, trees) for _, step in group.steps)
+
+
+def _is_beside(group: Group, trees: Table[GuardTree]) -> bool:
+    """Whether the entry takes another tensor that requires no gradient: layers hand on one."""
+    flags = flags_of(entry_of(group.first.place, trees))
+    others = {source for source, flag in flags.items() if flag == "False"}
+    others.discard(f"L['{about(group.first)}']")
+    return any(_ARGUMENT.fullmatch(source) for source in others)
 
 
 def _differ(step: Step, trees: Table[GuardTree]) -> bool:
