@@ -44,8 +44,9 @@ class TrainingNotCompiled(Rule):
 
     ## Why it matters
     A compiled module compiles its ``forward``. Another method of it, ``model.loss(x)``, is looked
-    up on the module that was given to ``torch.compile``, and runs eagerly; so does a training step
-    that goes on calling the uncompiled module. The training loop then gains nothing.
+    up on the module that was given to ``torch.compile``, and runs eagerly with all that it calls
+    (``model.fit`` its ``self(x)``); so does a training step that goes on calling the uncompiled
+    module. The training loop then gains nothing.
 
     ## What it looks like
     oneDNN ran backward primitives, and AOTAutograd made inference graphs only:
@@ -61,7 +62,7 @@ class TrainingNotCompiled(Rule):
     has trained: this is a note then. Less than a fifth of oneDNN's time is not told.
 
     ## What to do
-    Compile what the training step calls.
+    Compile what the training step calls: the module in place, or the method that computes the loss.
 
     ## How a live run confirms it
     Not: the program has to be changed. Recorded again, it has a backward graph.
@@ -78,10 +79,20 @@ class TrainingNotCompiled(Rule):
     Data = TrainingData
     remedies = (
         Remedy(
+            "in-place",
+            "Compile the module in place where it is a method of the model (`model.fit(...)`) or a "
+            "trainer with the plain module that trains it: `self(x)` and every other call of it "
+            "then run compiled code. `torch.compile(model)` compiles calls of what it returns.",
+            when="a program trains eagerly beside compiled inference",
+            code="model.compile()  # instead of model = torch.compile(model)",
+            since="2.2",
+            basis="tested",
+            proof="tests/advice/CMP008/in-place.py",
+        ),
+        Remedy(
             "compile-loss",
-            "Compile the function that the training step calls up to the loss: of a compiled "
-            "module, only a call of the module itself (`model(x)`) runs compiled code, not its "
-            "other methods.",
+            "Where the training step calls another method that computes by itself, up to the "
+            "loss, compile that one.",
             when="a program trains eagerly beside compiled inference",
             code="loss_fn = torch.compile(loss_fn)  # such as model.loss, of the plain model",
             since="2.0",
