@@ -83,6 +83,22 @@ def test_time_in_which_a_device_is_idle_counts_once(one: Report) -> None:
     assert costs(idle, apart) == "2 of 2 things cost you at most 87 %"
 
 
+@pytest.mark.parametrize(
+    ("share_of_other", "says"),
+    [
+        (0.37, "2 of 2 things cost you at most 100 %"),
+        (0.85, "1 of 2 things costs you at most 85 %"),
+    ],
+)
+def test_bounds_that_are_more_than_all_overlap(
+    one: Report, share_of_other: float, says: str
+) -> None:
+    whole = "all oneDNN execution time"
+    told = [finding("CMP008", share(0.63, whole, "upper_bound"))]
+    told.append(finding("ONE002", share(share_of_other, whole, "upper_bound")))
+    assert _first.verdict(with_(one, *told)).startswith(says)
+
+
 def test_what_names_no_change_is_not_the_first_to_fix(one: Report) -> None:
     silent = finding("RCP012", Cost(ms=870, basis="estimated"), advice=[])
     other = finding("RCP003", Cost(ms=400, basis="estimated"))

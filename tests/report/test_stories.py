@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tracelens.report import Cost, EvidenceLine, Finding, Severity
+import pytest
+
+from tracelens.report import Cost, EvidenceLine, Finding, Severity, Where
 from tracelens.report.stories import Story, told_once
 
 
@@ -94,6 +96,28 @@ def test_equals_as_bad_as_each_other_are_told_by_the_one_that_is_met_first() -> 
     assert explained(told_once([later, first], tellers)) == {"AAA001": "BBB001-1", "BBB001": None}
     worse = later.model_copy(update={"severity": Severity.ERROR})
     assert explained(told_once([worse, first], tellers)) == {"AAA001": None, "BBB001": "AAA001-1"}
+
+
+@pytest.mark.parametrize(("elsewhere", "expected"), [(3, "SSS001-1"), (2, "SSS001-2")])
+def test_equals_are_told_by_the_function_that_most_of_them_are_in(
+    elsewhere: int, expected: str
+) -> None:
+    """Six of nine are two thirds, six of eight are three quarters: then the first of these."""
+    line = [EvidenceLine(input="a.log", line=number, text="") for number in (1, 2, 3)]
+    functions = ("call", "step", "step")
+    counts = (elsewhere, 5, 1)
+    told = [
+        one(
+            "SSS001",
+            id=f"SSS001-{number}",
+            count=counts[number - 1],
+            where=Where(file="a.py", line=number, function=functions[number - 1]),
+            evidence=(line[number - 1],),
+        )
+        for number in (1, 2, 3)
+    ]
+    found = told_once(told, {"SSS001": Telling([BREAK], [BREAK])})
+    assert [finding.id for finding in found if finding.explained_by is None] == [expected]
 
 
 def test_whoever_only_causes_comes_before_whoever_also_follows() -> None:

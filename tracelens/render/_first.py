@@ -133,6 +133,9 @@ def _costs(told: tuple[Finding, ...], chosen: Finding) -> str:
         f for f in known if first and first.share and first.of and f.cost and f.cost.of == first.of
     ]
     shares, total = _largest(filter(_share, like_first or known))
+    if any(map(_is_bound, shares)) and _in_all(shares, _share) > 1:  # they overlap
+        shares = [max(shares, key=_share)]
+        total = _share(shares[0])
     if _is_time(chosen) and (first or any(map(_is_time, known))):
         shares = []
     if _titled_ms(chosen) > max(map(_ms, every), default=0.0):  # the title says the most

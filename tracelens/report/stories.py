@@ -14,7 +14,7 @@ it. The keys below are those that rules of different families share; a rule may 
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
@@ -60,6 +60,8 @@ OF_TRACES = "trace "
 FAILED_ENTRY = "failed entry"
 #: ... and how many times the share of its cause a symptom may have.
 MOST_TIMES = 2.0
+#: The part of what was seen that is in one function, from which on it begins there.
+MOST_OF = 3 / 4
 
 
 class Teller(Protocol):
@@ -241,7 +243,8 @@ def _leaders(
     """Return the cause of each story: one that does not follow it as well, then the worst.
 
     Where all of them follow it as well, none is told by its cost: they are met one after the other,
-    and those behind the first are seen only since it is there.
+    and those behind the first are seen only since it is there. Where most are in one function, it
+    is the first in that.
     """
     told = set(tellable)
     causes: defaultdict[Story, list[Finding]] = defaultdict(list)
@@ -252,9 +255,20 @@ def _leaders(
     leaders: dict[Story, str] = {}
     for key, found in causes.items():
         outside = [one for one in found if key not in follows.get(one.id, ())]
-        worst = min(outside, key=lambda one: one.order) if outside else min(found, key=_met)
+        worst = min(outside, key=lambda one: one.order) if outside else min(_most(found), key=_met)
         leaders[key] = worst.id
     return leaders
+
+
+def _most(found: Sequence[Finding]) -> Sequence[Finding]:
+    """Return those in one function where they are most of all that was seen, else all."""
+    seen: Counter[str | None] = Counter()
+    for one in found:
+        seen[one.where.function if one.where else None] += one.count
+    function, times = seen.most_common(1)[0]
+    if times < MOST_OF * seen.total():
+        return found
+    return [one for one in found if (one.where.function if one.where else None) == function]
 
 
 def _met(finding: Finding) -> tuple[object, ...]:

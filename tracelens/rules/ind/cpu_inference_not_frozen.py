@@ -24,19 +24,20 @@ from tracelens.inductor.origins import Lines
 from tracelens.inductor.remedies import FREEZING, bfloat16, can_freeze, float32, freeze
 from tracelens.inductor.weights import SLOWER_PACKED, Unprepared, slower_packed, unprepared
 from tracelens.logs.output_code import OutputModule
+from tracelens.onednn.runs import Spent
 from tracelens.onednn.stories import FLOAT16, UNFROZEN
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
-from tracelens.words import plural, size
+from tracelens.words import exact_percent, plural, size
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs.chrome_trace import CompiledRegion
     from tracelens.logs.graph_code import FxGraph
     from tracelens.logs.guards import GuardLatency
-    from tracelens.logs.onednn_verbose import CpuIsa
+    from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 
 __all__ = ["CpuInferenceNotFrozen"]
 
@@ -44,6 +45,8 @@ __all__ = ["CpuInferenceNotFrozen"]
 LARGE = 1 << 20
 #: Weights of float32 layers that a cache holds: measured, freezing changed nothing.
 CACHED = 32 << 10
+#: The part of oneDNN's time that reorders take, below which preparing weights gains little.
+FEW_REORDERS = 0.05
 _LITTLE = "the weights are a small part of what the graph reads, or stay in a cache"
 _BELOW_GUARDS = "checking the guards of a call takes longer than reading these weights"
 _NOT_PACKED = "without AVX-512, freezing packs no bfloat16 weights"
@@ -71,14 +74,15 @@ class CpuInferenceNotFrozen(Rule):
     ## When it is harmless
     In training, where the weights change, and this rule is quiet as soon as a graph of the log is
     differentiated; also where weights are exchanged between calls (adapters), or where memory does
-    not suffice for a second copy of them. On AArch64, do not freeze bfloat16 layers before
-    torch 2.15: they run in oneDNN's reference kernels then (ONE001). It is a note below 1 MiB of
-    weights, and where all of them belong to float32 products and none is copied: libraries
-    rearrange those within the product. Below 8 KiB (32 KiB of float32 layers), or 0.5 % of a call
-    that a trace has timed, it is folded; float32 products also where checking the guards took twice
-    as long as reading their weights at 5 GB/s, or longer, or where rows are a symbol and no weight
-    has 256 KiB: frozen, those took 1.3 to 2 times as long; and so are bfloat16 layers on a CPU
-    without AVX-512: torch packs none of them there (ONE023).
+    not suffice for a second copy of them. On AArch64, do not freeze bfloat16 layers before torch
+    2.15: they run in oneDNN's reference kernels then (ONE001). It is a note below 1 MiB of weights,
+    and where all of them belong to float32 products and none is copied: libraries rearrange those
+    within the product; and information where a log of oneDNN shows its convolutions, and all
+    reorders together take less than 5 % of its time. Below 8 KiB (32 KiB of float32 layers), or 0.5
+    % of a call that a trace has timed, it is folded; float32 products also where checking the
+    guards took twice as long as reading their weights at 5 GB/s, or longer, or where rows are a
+    symbol and no weight has 256 KiB: frozen, those took 1.3 to 2 times as long; and so are bfloat16
+    layers on a CPU without AVX-512: torch packs none of them there (ONE023).
 
     ## What to do
     Freeze, and call the model under ``torch.no_grad()``. It is not always a win: compare, and see
@@ -170,6 +174,7 @@ class CpuInferenceNotFrozen(Rule):
         isas: Table[CpuIsa],
         regions: Table[CompiledRegion],
         latencies: Table[GuardLatency],
+        execs: Table[PrimitiveExec],
     ) -> Iterator[Finding]:
         """Yield one finding for the whole log: it is one setting."""
         if is_training(modules):
@@ -200,6 +205,7 @@ class CpuInferenceNotFrozen(Rule):
         little = 0 < total < CACHED and not ops[True] and data.dtypes == "float32"
         little |= total > 0 and is_little(total, found[0].seen.record, call_ms(regions))
         guarded = plain and total > 0 and is_below_guards(total, latencies)
+        few = _reorders(execs) if ops[True] else None
         harmless = _LITTLE if little else _BELOW_GUARDS if guarded else ""
         if slower and not harmless:
             harmless = SLOWER_PACKED
@@ -208,9 +214,9 @@ class CpuInferenceNotFrozen(Rule):
         yield self.finding(
             "not frozen",
             title=f"an inference graph takes the weights of {_told(found)} as inputs",
-            message=_message(found, total, count, arm=arm, plain=plain),
+            message=_message(found, total, count, arm=arm, plain=plain) + _measured(few),
             severity=Severity.WARNING
-            if total >= LARGE and not arm and not plain
+            if total >= LARGE and not (arm or plain or few is not None)
             else Severity.INFO,
             harmless=harmless or None,
             count=len(found),
@@ -219,6 +225,26 @@ class CpuInferenceNotFrozen(Rule):
             advice=() if harmless else self.advise(data),
             data=data,
         )
+
+
+def _reorders(execs: Table[PrimitiveExec]) -> float | None:
+    """Return the part of oneDNN's time that reorders take, where it is small and convolutions ran.
+
+    What frozen weights save are reorders; other work stays.
+    """
+    spent = Spent.of(execs)
+    kinds = {row.record.primitive for row in execs}
+    if "convolution" not in kinds or not spent.whole:
+        return None
+    share = spent.share(sum(row.ms for row in execs if row.record.primitive == "reorder"))
+    return share if share < FEW_REORDERS else None
+
+
+def _measured(reorders: float | None) -> str:
+    if reorders is None:
+        return ""
+    part = f"{exact_percent(reorders)} of oneDNN's time" if reorders else "no time in oneDNN"
+    return f" In this log all reorders together take {part}, so freezing may gain little."
 
 
 def _told(found: list[Unprepared]) -> str:
