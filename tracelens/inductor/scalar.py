@@ -6,6 +6,7 @@ import msgspec
 
 from tracelens.evidence.tables import Seen
 from tracelens.inductor.cpp import CppKernel
+from tracelens.late import late
 from tracelens.logs._loops import Strip
 
 __all__ = ["Slow", "slow"]
@@ -23,14 +24,17 @@ FUNCTIONS = (
 #: Random numbers, which Inductor computes one by one with Philox, in vector loops too.
 RANDOM = ("normalized_rand_cpu", "randn_cpu", "randint64_cpu")
 
+#: Where a kernel writes truth values: ``bool* out_ptr1``, and no ``const bool* in_ptr0``.
+_WRITES_BOOL = late(r"(?<!const )\bbool\* (?P<name>out_ptr\d{1,4})\b")
+
 
 class Slow(msgspec.Struct, frozen=True):
     """A loop of one kernel that goes element by element."""
 
     seen: Seen[CppKernel]
     strip: Strip
-    #: ``random`` (numbers are drawn), ``lanes`` (a vector is taken apart), ``wraps``, ``gathers``
-    #: (by its index), ``double`` or ``scalar``.
+    #: ``random`` (numbers are drawn), ``lanes`` (a vector is taken apart), ``masks`` (one is
+    #: stored), ``wraps``, ``gathers`` (by its index), ``double`` or ``scalar``.
     cause: str
     #: What is called for each element.
     functions: tuple[str, ...]
@@ -49,8 +53,22 @@ def slow(seen: Seen[CppKernel], strip: Strip) -> Slow | None:
         return Slow(seen, strip, "random", drawn)
     functions = tuple(name for name in FUNCTIONS if f"std::{name}(" in text or f" {name}(" in text)
     if strip.is_vector:
-        return Slow(seen, strip, "lanes", functions) if functions else None
+        if functions:
+            return Slow(seen, strip, "lanes", functions)
+        return Slow(seen, strip, "masks", ()) if _stores_mask(seen, strip) else None
     return None if "atomic_add" in text else Slow(seen, strip, _cause(text), functions)
+
+
+def _stores_mask(seen: Seen[CppKernel], strip: Strip) -> bool:
+    """Whether a vector loop stores a mask, which ``at::vec`` converts lane by lane.
+
+    ``VecMask::store`` of ``ATen/cpu/vec/vec_mask.h``, the same in torch 2.4 to 2.14: no
+    specialization of its conversion to bool exists for AVX2 or AVX-512.
+    """
+    if "VecMask" not in strip.text:
+        return False
+    names = {found["name"] for found in _WRITES_BOOL.finditer(seen.record.source)}
+    return any(f".store({name} + " in strip.text for name in names)
 
 
 def _cause(text: str) -> str:

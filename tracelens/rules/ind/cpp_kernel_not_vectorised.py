@@ -37,6 +37,9 @@ PLAIN = 1 << 22
 #: Random numbers: ATen's cost a pass over memory more, which is paid back from here on. It is
 #: information at most: beside large matrix products they are a small part.
 DRAWN = 1 << 18
+#: Masks, of which storing one takes some 10 ns: information, a warning.
+MASKED = 1 << 18
+MANY_MASKED = 1 << 20
 MAX_QUOTED = 3
 
 
@@ -60,13 +63,15 @@ class CppKernelNotVectorised(Rule):
 
     or a vector loop stores its lanes, and loops over them (``tmpbuf_out[i] = zeta(...)``), or
     draws random numbers (``result[offset_idx] = normalized_rand_cpu(...)``): Inductor computes
-    each with Philox, ATen takes a stream of them from the CPU's generator.
+    each with Philox, ATen takes a stream of them from the CPU's generator. A mask that is stored for
+    ``backward()`` (``tmp4.store(out_ptr1 + ...)`` with ``bool* out_ptr1``) is converted lane by lane.
 
     ## When it is harmless
     On few elements, which is why loops are multiplied out: below 16,384 elements per call of the
     graph nothing is said, from 131,072 on it is a warning. Random numbers are a note, and only from
     262,144: to take them from ATen is another pass over memory, and beside large matrix products
-    they are a small part of a step. A loop without function calls may have been vectorised by the
+    they are a small part of a step. Masks are information from 262,144 and a warning from 1,048,576,
+    which take some 10 ms. A loop without function calls may have been vectorised by the
     compiler; it is a note, and only from 4 million elements. Loops over the rest of a vector, and
     loads that gather, do not count. Symbolic sizes count as 1. Where other
     loops have vectors, and nothing shows why this one has none, it is a note, and few elements are
@@ -94,7 +99,8 @@ class CppKernelNotVectorised(Rule):
     class Data(InRun):
         """Loops that compute element by element, of the graph where they go over most elements."""
 
-        #: ``none`` at all, ``random``, ``lanes``, ``wraps``, ``gathers``, ``double`` or ``scalar``.
+        #: ``none`` at all, ``random``, ``lanes``, ``masks``, ``wraps``, ``gathers``, ``double`` or
+        #: ``scalar``.
         cause: str
         kernels: tuple[str, ...]
         #: Functions that are called for each element.
@@ -121,6 +127,19 @@ class CppKernelNotVectorised(Rule):
             setting="torch._inductor.config.fallback_random = True",
             basis="tested",
             proof="tests/advice/IND005/fallback-random.py",
+        ),
+        Remedy(
+            id="recompute",
+            text="Recompute the activation in `backward()`: its input is kept instead of a mask, "
+            "with four times the memory in float32.",
+            when="a mask is stored in training",
+            applies=lambda data: data.cause == "masks" and data.is_training is True,
+            code="y = torch.utils.checkpoint.checkpoint(F.leaky_relu, x, use_reentrant=False)"
+            "  # the line's own operator",
+            since="2.4",
+            basis="tested",
+            proof="tests/advice/IND005/recompute.py",
+            edits=True,
         ),
         Remedy(
             id="other-operator",
@@ -244,6 +263,10 @@ class CppKernelNotVectorised(Rule):
 
 
 def _severity(found: list[Slow]) -> Severity:
+    if found[0].cause == "masks":
+        masks = sum(one.elements for one in found)
+        loud = Severity.WARNING if masks >= MANY_MASKED else Severity.INFO
+        return loud if masks >= MASKED else Severity.NONE
     calls = sum(one.elements for one in found if one.functions)
     if found[0].cause == "random":
         return Severity.INFO if calls >= DRAWN else Severity.NONE
@@ -259,6 +282,9 @@ def _title(cause: str, functions: tuple[str, ...], kernels: int) -> str:
     if cause == "random":
         one = f"{kernels} kernels draw" if kernels > 1 else "a kernel draws"
         return f"{one} random numbers one by one on the CPU"
+    if cause == "masks":
+        one = f"{kernels} kernels store" if kernels > 1 else "a kernel stores"
+        return f"{one} masks element by element on the CPU"
     one = f"{kernels} kernels compute" if kernels > 1 else "a kernel computes"
     called = f" {listed(functions, 3)}" if functions else ""
     return f"{one}{called} element by element"
@@ -270,7 +296,11 @@ def _message(found: list[Slow], functions: tuple[str, ...]) -> str:
     count = sum(one.elements for one in found)
     each = f", each with a call of {listed(functions, 3)}" if functions else ""
     text = f"{least}{count:,} elements per call of the graph{each}. {_WHY[first.cause]}"
-    return text if functions else f"{text} The compiler may have vectorised the loop itself."
+    return (
+        text
+        if functions or first.cause == "masks"
+        else f"{text} The compiler may have vectorised the loop itself."
+    )
 
 
 def _note(one: Slow) -> str:
@@ -283,6 +313,8 @@ _WHY = {
     "random": "Inductor computes every random number by itself, with Philox on the CPU. Beside "
     "large matrix products that is a small part of a step.",
     "lanes": "Inductor has no vector form of that, so a vector is taken apart for it.",
+    "masks": "Truth values, such as the mask of a clamp or a ReLU for `backward()`, are converted "
+    "to bytes lane by lane: some 10 ns for each with AVX-512, where eager mode takes less than 1.",
     "wraps": "An index wraps around (`%`), so neighbours in the result are none in memory.",
     "gathers": "An index comes from a tensor, so neighbours in the result are none in memory.",
     "double": "The loop computes in float64.",
