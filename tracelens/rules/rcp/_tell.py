@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from tracelens.dynamo import user_code
 from tracelens.dynamo.apart import modules_of
 from tracelens.dynamo.recompile_history import History, Series
@@ -191,6 +193,14 @@ def _spread(group: Group) -> str:
     others = group.functions[1:]
     if not others:
         return ""
-    names = ", ".join(map(_called, others[:MAX_FUNCTIONS]))
-    more = and_more(len(others), MAX_FUNCTIONS)
-    return f" Recompiled along with it: {names}{more}."
+    called = [_several(*each) for each in Counter(map(_called, others)).items()]
+    more = and_more(len(called), MAX_FUNCTIONS)
+    return f" Recompiled along with it: {', '.join(called[:MAX_FUNCTIONS])}{more}."
+
+
+def _several(called: str, count: int) -> str:
+    """Return ``the rest of `forward```, or how many such pieces graph breaks left."""
+    name = called.removeprefix("the rest of ")
+    if count == 1:
+        return called
+    return f"{count} functions {name}" if name == called else f"{count} pieces of {name}"

@@ -180,7 +180,8 @@ class ZeroOneSpecialisation(RecompileRule):
         Remedy(
             "drop-last",
             "If it was the last batch of a data set: in training leave it out (`drop_last=True` of "
-            "the DataLoader).",
+            "the DataLoader); in inference pad it to the usual size, and cut what was added off "
+            "the results.",
             when="a batch of 1 after larger ones, of a function that is a package's",
             applies=lambda data: _is_last(data) and data.is_of_library,
             basis="tested",
