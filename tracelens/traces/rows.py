@@ -122,7 +122,7 @@ class BetweenOperators(Measured):
     called: str = ""
     count: int
     ms: float
-    #: Of that in the innermost frame: others may share a pause with it.
+    #: Of that in the innermost frame, or annotation: others may share a pause with it.
     frame_ms: float = 0.0
     #: The longest pause, and whether a module of torch is called in all of them.
     longest_ms: float = 0.0

@@ -46,6 +46,7 @@ class Holding(FindingData):
 #: What is done for each step.
 _NO_REPORTS = {
     *(Work.COMPUTES, Work.PREPARES, Work.STARTS, Work.ENVIRONMENT, Work.REQUESTS, Work.MODEL),
+    Work.REMOTE,
 }
 
 
@@ -279,12 +280,24 @@ REMEDIES = (
         proof="it depends on what the line does",
     ),
     Remedy(
+        id="remote",
+        text="See what the process that is called does meanwhile: record it, too. Values that are "
+        "used there need not come back, and calls that do not need each other can all be begun "
+        "before the first is waited for.",
+        code="with torch.profiler.profile() as prof: ...  # in the process that is called",
+        when="another process is waited for, in a call of `torch.distributed.rpc`",
+        applies=lambda data: data.work == Work.REMOTE,
+        proof="https://docs.pytorch.org/docs/stable/rpc.html",
+    ),
+    Remedy(
         id="stacks",
         text="Record again with stacks: they name the line of Python.",
         code="torch.profiler.profile(with_stack=True)",
         when="the trace names no line",
         applies=lambda data: (
-            not data.frame and (data.on_cpu or data.work in {Work.OWN, Work.OPERATOR})
+            not data.frame
+            and data.work != Work.REMOTE
+            and (data.on_cpu or data.work in {Work.OWN, Work.OPERATOR})
         ),
         proof="https://docs.pytorch.org/docs/stable/profiler.html",
     ),
@@ -302,6 +315,10 @@ _DOING = {
     Work.UPDATES: "The optimizer computes there.",
     Work.ENVIRONMENT: "It steps environments.",
     Work.REQUESTS: "By its name it waits for requests.",
+    Work.REMOTE: (
+        "Another process computes, and its answer is waited for: what it does is not to be seen "
+        "here."
+    ),
 }
 
 

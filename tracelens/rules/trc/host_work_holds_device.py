@@ -13,7 +13,7 @@ from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.rules.trc._holding import BACKWARD, GARBAGE, REMEDIES, WAITS, Holding, doing
-from tracelens.rules.trc._pauses import called_in, is_stray, named
+from tracelens.rules.trc._pauses import called_away, called_in, is_stray, named
 from tracelens.traces.host_work import Work, work_of
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.rows import BetweenOperators, CopyTime, HeldBy, MemoryTraffic, Timeline
@@ -165,7 +165,7 @@ class HostWorkHoldsDevice(Rule):
             if row.record.called == BACKWARD or is_stray(row.record, calls, took):
                 continue  # torch's own: it sorts its nodes, and lets go of what was kept
             if name and not any(word in name for word in NOT_WORK[:2]):
-                sums[name][0] += row.record.ms
+                sums[name][0] += row.record.frame_ms if called_away(row.record) else row.record.ms
                 sums[name][1] += row.record.count
                 longest = inner.get(name, row)
                 inner[name] = max(longest, row, key=lambda each: each.record.ms)
@@ -244,7 +244,7 @@ class HostWorkHoldsDevice(Rule):
             of_ms=whole,
             of_late=0.0,
             on_cpu=True,
-            work=_work(name, "", inner.frame, model=inner.in_model),
+            work=_work(name, called_away(inner), inner.frame, model=inner.in_model),
             called=inner.called if inner.ms >= MAIN * ms else "",
             region=region,
         )
