@@ -101,6 +101,21 @@ def test_a_kernel_of_ones_own_does_not_obey_autocast(name: str, fires: bool) -> 
     assert ("TRC028" in told(events, deviceProperties=volta)) == fires
 
 
+@pytest.mark.parametrize(
+    ("name", "fires"),
+    [
+        ("void precomputed_convolve_sgemm<float, 1024, 5, 5, 4, 3, 3, 1, true>(int)", True),
+        ("void precomputed_convolve_sgemm<__nv_bfloat16, 1024, 5, 5, 4, 3, 3, 1, true>()", False),
+        ("void precomputed_convolve_sgemm<__half, 1024, 5, 5, 4, 3, 3, 1, true>(int)", False),
+        ("volta_fp16_sgemm_fp16_64x64_nn", False),
+    ],
+)
+def test_a_product_of_16_bits_is_none_of_float32(name: str, fires: bool) -> None:
+    events = [kernel(name, 100 * at, 90) for at in range(60)]
+    ampere = [{"id": 0, "name": "NVIDIA A100-SXM4-40GB", "computeMajor": 8}]
+    assert ("TRC019" in told(events, deviceProperties=ampere)) == fires
+
+
 @pytest.mark.parametrize(("idle", "severity"), [(1_900, Severity.INFO), (2_100, Severity.WARNING)])
 def test_a_capture_is_told_first_from_a_fifth_of_the_window_on(
     idle: float, severity: Severity

@@ -7,7 +7,7 @@ from tracelens.report import FindingData
 from tracelens.rules.trc._parallel import is_replicating
 from tracelens.traces.host_work import Work
 
-__all__ = ["BACKWARD", "GARBAGE", "REMEDIES", "WAITS", "Holding", "doing"]
+__all__ = ["BACKWARD", "GARBAGE", "REMEDIES", "WAITS", "Holding", "Known", "doing"]
 
 #: What takes the time, where it is neither the program's nor torch's: see ``own_frames.called``.
 GARBAGE = "gc.collect"
@@ -17,6 +17,10 @@ BACKWARD = "run_backward"
 FROM_LISTS = frozenset({"tensor", "as_tensor"})
 
 _TUNING = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
+
+
+#: Milliseconds, gaps, whether results are copied as often, and whether there are CUDA graphs.
+Known = tuple[float, int, bool, bool]
 
 
 class Holding(FindingData):
@@ -39,6 +43,8 @@ class Holding(FindingData):
     called: str = ""
     #: The compiled frame between whose graphs it is, ``0/0``; or empty.
     region: str = ""
+    #: Whether the program has CUDA graphs already.
+    graphed: bool = False
     #: Whether results are copied to the host about as often as it holds the device up.
     results: bool = False
 
@@ -235,9 +241,9 @@ REMEDIES = (
         text="Where shapes stay the same, record the step as a CUDA graph: replayed, it needs "
         "none of this work. If it is so in the first step only, record a later one.",
         code='model = torch.compile(model, mode="reduce-overhead")',
-        when="a library or a model that launches kernels, and prepares no batches",
+        when="a library or a model that launches kernels, prepares no batches, and has no graphs",
         applies=lambda data: (
-            not data.on_cpu
+            not (data.on_cpu or data.graphed)
             and (data.work == Work.LIBRARY or _launches(data))
             and not _replicates(data)
         ),

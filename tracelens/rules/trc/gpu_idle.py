@@ -229,7 +229,7 @@ class GpuIdle(Rule):
                 own = last is not None and last.first.input == view.source
                 alone = own and waited >= MOST * view.idle_ms
                 doing = _computing(view, operators, calls)
-                graphs = may_record(headers, view.source, recompiles)
+                graphs = may_record(headers, view.source, recompiles, calls)
                 graphs = graphs and not replicates(notes, frames, view.source)
                 count = len(view.run.all_steps)
                 sizing = sized(operators, view.source, count, view.run.window.record.launches)

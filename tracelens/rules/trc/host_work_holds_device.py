@@ -12,7 +12,8 @@ from tracelens.logs.chrome_trace import PythonFunction, RuntimeCall
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
-from tracelens.rules.trc._holding import BACKWARD, GARBAGE, REMEDIES, WAITS, Holding, doing
+from tracelens.rules.trc._graphs import in_use
+from tracelens.rules.trc._holding import BACKWARD, GARBAGE, REMEDIES, WAITS, Holding, Known, doing
 from tracelens.rules.trc._pauses import called_away, called_in, is_stray, named
 from tracelens.traces.host_work import Work, work_of
 from tracelens.traces.measured import Step, Window
@@ -138,8 +139,8 @@ class HostWorkHoldsDevice(Rule):
                     own = ms >= BETWEEN * gaps * view.window_ms / max(view.launches, 1.0)
                 long = own or ms >= MIN_OPERATOR_MS * gaps
                 if long and ms >= max(MIN_MS, MIN_SHARE * view.window_ms):
-                    times = ms, int(gaps), MANY_RESULTS <= gaps <= read
-                    yield self._finding(view, place, inside[place], times)
+                    known = MANY_RESULTS <= gaps <= read, in_use(calls, view.source)
+                    yield self._finding(view, place, inside[place], (ms, int(gaps), *known))
 
     def _on_cpu(
         self,
@@ -319,9 +320,9 @@ class HostWorkHoldsDevice(Rule):
         return stories(["capture", *starts, beside(finding)], finding)
 
     def _finding(
-        self, view: View, place: tuple[str, str], longest: HeldBy, times: tuple[float, int, bool]
+        self, view: View, place: tuple[str, str], longest: HeldBy, known: Known
     ) -> Finding:
-        (frame, operator), (ms, gaps, results) = place, times
+        (frame, operator), (ms, gaps, results, graphed) = place, known
         late = max(view.late_ms, ms)
         computes = ms >= MIN_OPERATOR_MS * gaps  # to launch takes less
         within = longest.operator if computes else ""
@@ -336,6 +337,7 @@ class HostWorkHoldsDevice(Rule):
             work=work,
             called=longest.called if longest.called in {GARBAGE, *WAITS} else "",
             results=results,
+            graphed=graphed,
         )
         inner = f" It calls `{data.called}`: {doing(data)}" if data.called else ""
         if work == Work.COMPUTES:
