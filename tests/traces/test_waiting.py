@@ -264,3 +264,40 @@ def test_memory_that_is_given_back_in_a_step_is_no_start(
     assert found.data["makes_room"] is room
     assert [each.id for each in found.advice] == [*(["segments"] if room else []), "warm-up"]
     assert ("makes room" in found.message) is room
+
+
+@pytest.mark.parametrize(
+    ("waits", "late", "told"),
+    [
+        (600.0, True, True),  # the queue is empty then, and small kernels come one by one
+        (600.0, False, False),  # the host is ahead again at once
+        (20.0, True, False),  # it waits for hardly anything: it is late for another reason
+    ],
+)
+def test_copies_to_the_host_let_it_fall_behind(
+    tmp_path: Path, waits: float, *, late: bool, told: bool
+) -> None:
+    """Sizes that are copied to the host: nothing is queued while it catches up."""
+    events: list[Json] = [span("user_annotation", "ProfilerStep#3", 0, 36_000)]
+    for at in range(12):
+        start = 3_000.0 * at
+        busy = 1_990.0 - 20 if late else 2_970.0
+        events.append(span("cuda_runtime", "cudaMemcpyAsync", start + 1_970 - waits, waits))
+        events.append(span("cuda_runtime", "cudaStreamSynchronize", start + 1_970, 4))
+        events.append(kernel("gemm", start, busy - 30))
+        events.append(copy("Memcpy DtoH (Device -> Pageable)", start + busy - 10, 2, 8))
+        if late:
+            events += [kernel("small", start + 2_000 + 100 * each, 5) for each in range(10)]
+        events += [op("aten::add", start + 2_000 + 100 * each, 60) for each in range(10)]
+        events += [
+            span("cuda_runtime", "cudaLaunchKernel", start + 1_990 + 100 * each, 4)
+            for each in range(10)
+        ]
+    path = tmp_path / "trace.json"
+    events.sort(key=lambda event: event["ts"])
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    found = {each.code: each for each in tracelens.analyze(str(path)).findings}
+    assert ("TRC006" in found) is told
+    if told:
+        assert "catches up after 12 copies to the host" in found["TRC006"].message
+        assert [each.id for each in found["TRC006"].advice] == ["find", "back"]

@@ -217,6 +217,9 @@ class SyncTime(Measured):
     ms: float
     #: How long the device had nothing to do afterwards.
     idle_after_ms: float
+    #: How long it had nothing to do while the host caught up: within twice as long as each long
+    #: call took, up to the next, and no more than it took.
+    caught_up_ms: float = 0.0
     #: The innermost annotation around most of it.
     annotation: str = ""
 

@@ -57,8 +57,8 @@ class Waiting(FindingData):
     frames: tuple[str, ...]
     #: Nothing reads results, and copies from pageable memory are as many as half the waits.
     copies_wait: bool = False
-    #: What most idle time comes after: ``sizes``, ``reads``, ``events``, ``calls``; empty where
-    #: that is unknown.
+    #: What most idle time comes after: ``sizes``, ``reads``, ``copies``, ``events``, ``calls``;
+    #: empty where that is unknown.
     after: str = ""
     #: Results that are read per step.
     reads: float = 0.0
@@ -151,6 +151,16 @@ class HostDeviceSync(Rule):
             proof="https://docs.pytorch.org/docs/stable/generated/torch.Tensor.tolist.html",
         ),
         Remedy(
+            id="back",
+            text="Each copy to the host waits until it is there, unless it is told not to. What "
+            "decides about sizes on the host (counts, lengths, split sizes) can stay on the device "
+            "where the sizes have an upper limit; else put all of it in one tensor, and copy once.",
+            code="counts = torch.cat([sent, received]).tolist()  # one copy instead of two",
+            when="tensors are copied to the host, and nothing reads single results",
+            applies=lambda data: data.after == "copies" and not data.anomaly,
+            proof="https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
+        ),
+        Remedy(
             id="events",
             text="Events that measure time need no wait in the step: wait once, after the loop, "
             "and read the times then. One that says when a copied result is there has to be "
@@ -178,7 +188,7 @@ class HostDeviceSync(Rule):
             applies=lambda data: (
                 not data.copies_wait
                 and not data.anomaly
-                and data.after not in {"sizes", "events", "calls"}
+                and data.after not in {"sizes", "events", "calls", "copies"}
             ),
             proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
         ),
@@ -213,12 +223,17 @@ class HostDeviceSync(Rule):
             idle = run.total("idle_after_wait_ms")
             whole = run.idle * run.ms
             source = run.window.first.input
-            lost = _lost(run, operators)
+            found = [row.record for row in places.within(source)]
+            back = [r.record for r in copies.within(source) if r.record.direction == "DtoH"]
+            held = share_of(run.ms, run.window.record.ms) * sum(
+                place.caught_up_ms for place in found if "emcpy" in place.call
+            )
+            read_back = sum(row.n for row in back)
+            lost = _lost(run, operators, read_back, held)
             idle = max(idle, lost)
             if run.on_device and idle >= max(MIN_SHARE * run.ms, MIN_OF_IDLE * whole, MIN_MS):
                 waits = [row for row in calls.within(source) if row.record.synchronizes]
                 readers = [row for row in operators.within(source) if row.record.op in READERS]
-                found = [row.record for row in places.within(source)]
                 starts = [
                     row.record.idle_start_ms or 0.0
                     for row in timelines.within(source)
@@ -233,20 +248,21 @@ class HostDeviceSync(Rule):
                 checks = sum(r.count for r in operators.within(source) if r.record.op == ANY)
                 run_back = sum(r.count for r in nodes.within(source) if r.record.evaluated)
                 looks = 2 * checks >= run_back > 0
-                times = idle, sum(starts), lost
-                yield self._finding(run, times, both, found, pageable, anomaly=looks)
+                times = idle, sum(starts), lost, held
+                counts = pageable, read_back
+                yield self._finding(run, times, both, found, counts, anomaly=looks)
 
     def _finding(
         self,
         run: Run,
-        idles: tuple[float, float, float],
+        idles: tuple[float, float, float, float],
         calls: tuple[list[Seen[RuntimeCall]], list[Seen[Operator]]],
         places: list[SyncTime],
-        pageable: int,
+        copied: tuple[int, int],
         *,
         anomaly: bool,
     ) -> Finding:
-        (idle, start, lost), (waits, readers) = idles, calls
+        (idle, start, lost, held), (waits, readers), (pageable, back) = idles, calls, copied
         n = run.total("waits") / run.n
         per = "per step" if run.steps else "in the trace"
         several = n >= SEVERAL
@@ -254,7 +270,7 @@ class HostDeviceSync(Rule):
         what = f" In the whole trace, operators that need a result: {causes}." if causes else ""
         places.sort(key=lambda place: -place.idle_after_ms)
         frames = [place.user_frame for place in few([p for p in places if p.user_frame])]
-        after = _after(places, readers, run.total("waits"))
+        after = _after(places, readers, run.total("waits"), back)
         read = sum(row.count for row in readers if row.record.op == "_local_scalar_dense")
         data = Waiting(
             waits=int(run.total("waits")),
@@ -269,6 +285,9 @@ class HostDeviceSync(Rule):
             of_idle=round(share_of(idle, run.idle * run.ms), 6) if _many(run, idle) else 0.0,
         )
         after_ms = run.total("idle_after_wait_ms")
+        if held and lost == idle:
+            what += f" While it catches up after {back:,} copies to the host, the GPU has nothing "
+            what += f"to do for {length(held / run.n)}."
         loses = " Each time it has to get ahead of the GPU again." if lost == idle else ""
         what += " After each node of the backward pass it asks for NaN." if anomaly else ""
         lines = f" Most idle time follows `{frames[0]}`." if frames else ""
@@ -296,17 +315,18 @@ class HostDeviceSync(Rule):
         )
 
 
-def _lost(run: Run, operators: Table[Operator]) -> float:
+def _lost(run: Run, operators: Table[Operator], back: int, held: float) -> float:
     """Return how much of the idle time many waits bring: what the host loses in them, at most.
 
     Before it waits, the host is ahead of the device; afterwards it has to catch up. Waits for sizes
-    or results alone are looked at, in steps of which they are many.
+    or results, and copies to the host, ``back``, alone are looked at, in steps of which they are
+    many. ``held`` is what is idle while the host catches up after copies.
     """
     read = (row for row in operators.within(run.window.first.input) if row.record.op in READERS)
-    most = max((row.count for row in read), default=0)
+    most = max(back, max((row.count for row in read), default=0))
     if not run.steps or most < ONE_BY_ONE * len(run.all_steps):
         return 0.0
-    lost = min(run.total("wait_ms"), run.idle * run.ms)
+    lost = min(run.total("wait_ms") + held, run.idle * run.ms)
     return lost if lost >= MIN_LOST * run.ms else 0.0
 
 
@@ -321,14 +341,16 @@ def _many(run: Run, idle: float) -> bool:
     return waits >= least and idle < LONG_MS * waits
 
 
-def _after(places: list[SyncTime], readers: list[Seen[Operator]], waits: float) -> str:
+def _after(places: list[SyncTime], readers: list[Seen[Operator]], waits: float, back: int) -> str:
     """Return what most of the idle time comes after: by its place, or else by how often it is."""
     whole = sum(place.idle_after_ms for place in places)
     for word, kind in (("EventSynchronize", "events"), ("DeviceSynchronize", "calls")):
         timed = [p for p in places if word in p.call and not p.operator]
         if whole > 0 and sum(place.idle_after_ms for place in timed) >= MOST * whole:
             return kind
-    counts = {"sizes": 0, "reads": 0}
+    # Of an operator that needs a result, that is copied; ``is_nonzero`` has it read.
+    those = sum(row.count for row in readers if row.record.op != "is_nonzero")
+    counts = {"sizes": 0, "reads": 0, "copies": max(0, back - those)}
     for row in readers:
         counts["sizes" if row.record.op in SIZED else "reads"] += row.count
     longest = max(counts, key=lambda kind: counts[kind])
