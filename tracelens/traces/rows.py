@@ -97,8 +97,9 @@ class HeldBy(Measured):
     in_model: bool = False
     count: int
     ms: float
-    #: Of that in gaps of 1 ms and more.
+    #: Of that in gaps of 1 ms and more, and what comes after a wait for the device.
     long_ms: float = 0.0
+    waited_ms: float = 0.0
 
     def within(self, phases: Container[str]) -> HeldBy | None:
         """Return what of it is in ``phases``; None for nothing."""
@@ -106,7 +107,10 @@ class HeldBy(Measured):
         if not inside:
             return None
         count, ms, long_ms = map(sum, zip(*inside, strict=True))
-        return self.model_copy(update={"count": count, "ms": ms, "long_ms": long_ms})
+        waited = self.waited_ms * ms / self.ms if self.ms else 0.0
+        return self.model_copy(
+            update={"count": count, "ms": ms, "long_ms": long_ms, "waited_ms": waited}
+        )
 
 
 class BetweenOperators(Measured):
