@@ -146,6 +146,28 @@ def test_first_calls_without_a_device(names: str, later: int, found: list[str]) 
     assert all((call.ms, call.later) == (500.0, 2) for call in calls)
 
 
+@pytest.mark.parametrize(
+    ("us", "told"),
+    [
+        ((800_000, 300_000, 500, 500, 500, 500), (800.0, 1, 300.0, 4, 2.0)),
+        ((800_000, 500, 500, 500, 500, 500), (800.0, 0, 0.0, 5, 2.5)),
+        ((800_000, 300_000, 300_000, 300_000, 300_000, 300_000), None),  # it takes as long
+        ((800_000, 500, 500, 300_000, 500, 500), None),  # something else comes later
+    ],
+)
+def test_the_next_call_may_start_something_too(
+    us: tuple[int, ...], told: tuple[float, ...] | None
+) -> None:
+    events, at = [], 0
+    for each in us:
+        events.append(span("cpu_op", "aten::inverse", at, each))
+        events.append(span("cpu_op", "aten::cudnn_convolution", at + each + 1, 5))
+        at += each + 10
+    calls = [row.record for row in read(events).table(FirstCall)]
+    found = [(call.ms, call.again, call.again_ms, call.later, call.later_ms) for call in calls]
+    assert found == ([pytest.approx(told)] if told else [])
+
+
 def test_a_few_kernels_are_no_steady_part() -> None:
     first = [call("cudaLaunchKernel", 0, 5, 1), ran("gemm", 10, 90, 1)]
     once = call("cudaMalloc", 150, 8_000)

@@ -190,6 +190,7 @@ def test_an_operator_that_is_a_fifth_of_the_trace_is_named(
         ("aten::_fft_r2c", "Fourier transforms"),
         ("aten::_linalg_svd", "linear algebra"),
         ("aten::linalg_inv_ex", "linear algebra"),
+        ("aten::_inverse_helper", "linear algebra"),
         ("aten::linalg_vector_norm", "normalization"),
         ("aten::_cdist_forward", "distances"),
         ("aten::_sparse_coo_tensor_with_dims_and_indices", "sparse tensors"),

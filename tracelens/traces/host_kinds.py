@@ -31,7 +31,7 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             "linear algebra",
             (
                 r"::_?linalg_(?!\w*norm)|::_?(?:svd|cholesky\w*|inverse|lu_\w+|geqrf|orgqr|lstsq|qr"
-                r"|pinverse|(?:log)?det|slogdet|triangular_solve|matrix_exp)$"
+                r"|pinverse|(?:log)?det|slogdet|triangular_solve|matrix_exp)(?:_helper)?$"
             ),
         ),
         ("Fourier transforms", r"::_?fft_|::i?stft$"),

@@ -100,6 +100,8 @@ class HeldBy(Measured):
     #: Of that in gaps of 1 ms and more, and what comes after a wait for the device.
     long_ms: float = 0.0
     waited_ms: float = 0.0
+    #: What of the gaps is in the frame, or in the operator where there is none: half and more.
+    inside_ms: float = 0.0
 
     def within(self, phases: Container[str]) -> HeldBy | None:
         """Return what of it is in ``phases``; None for nothing."""
@@ -107,10 +109,9 @@ class HeldBy(Measured):
         if not inside:
             return None
         count, ms, long_ms = map(sum, zip(*inside, strict=True))
-        waited = self.waited_ms * ms / self.ms if self.ms else 0.0
-        return self.model_copy(
-            update={"count": count, "ms": ms, "long_ms": long_ms, "waited_ms": waited}
-        )
+        part = ms / self.ms if self.ms else 0.0
+        shared = {"waited_ms": part * self.waited_ms, "inside_ms": part * self.inside_ms}
+        return self.model_copy(update={"count": count, "ms": ms, "long_ms": long_ms, **shared})
 
 
 class BetweenOperators(Measured):
@@ -134,12 +135,15 @@ class BetweenOperators(Measured):
 
 
 class FirstCall(Measured):
-    """The first call of an operator that takes long, and those after it, in all."""
+    """The first call of an operator that takes long, and those after it, in all. Milliseconds."""
 
     operator: str
     ms: float
     later: int
     later_ms: float
+    #: The next ones, where they take long, too; these are none of ``later``.
+    again: int = 0
+    again_ms: float = 0.0
 
 
 class KernelTime(Measured):

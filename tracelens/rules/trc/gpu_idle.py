@@ -392,7 +392,7 @@ def _longest(view: View) -> str:
     """Name what the host was in for longest, in gaps that are worth naming."""
     named: defaultdict[str, float] = defaultdict(float)
     for row in view.held:
-        named[row.frame or row.operator] += row.ms
+        named[row.frame or row.operator] += row.inside_ms
     named.pop("", None)
     longest = sorted(named.items(), key=lambda pair: -pair[1])[:1]
     return "".join(
