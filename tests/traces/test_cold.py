@@ -127,6 +127,17 @@ def test_what_the_host_does_is_told_of_each_step() -> None:
     assert sum(row.ms for row in later if row) == pytest.approx(19.2, abs=0.3)
 
 
+@pytest.mark.parametrize(("begins", "inside"), [(400, 0.7), (50, 0.99)])
+def test_of_a_gap_only_what_is_inside_of_a_span_is_its_own(begins: int, inside: float) -> None:
+    """The gap begins at 100, and the call that ends it at 1,090."""
+    events = [call("cudaLaunchKernel", 0, 5, 1), ran("gemm", 10, 90, 1)]
+    events.append(span("cpu_op", "aten::slow", begins, 1_110 - begins))
+    events += [call("cudaLaunchKernel", 1_090, 5, 2), ran("gemm", 1_100, 50, 2)]
+    (held,) = [row.record for row in read(events).table(HeldBy)]
+    assert (held.operator, held.ms) == ("aten::slow", 1.0)
+    assert held.inside_ms == pytest.approx(inside, abs=0.011)
+
+
 @pytest.mark.parametrize(
     ("names", "later", "found"),
     [
