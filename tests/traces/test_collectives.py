@@ -131,7 +131,8 @@ def test_kernels_around_a_collective_cannot_be_one(
         for name, ts, us in ((ADD, 0.0, 100.0), (FILL, 110.0, 20.0), (ADD, 300.0, 100.0)):
             events.append(kernel(name, start + ts, us))
         events.append(kernel("flash_fwd_kernel", start + 1_500.0, 10.0))
-    evidence = read(sorted(events, key=lambda event: event["ts"]))
+    events.sort(key=lambda event: float(event["ts"]))
+    evidence = read(events)
     chains = {row.record.kernels: row.record.count for row in evidence.table(Chain)}
     assert chains == ({("add", "fill", "add"): 20} if one else {})
     sequences = {len(row.record.kernels) for row in evidence.table(KernelSequence)}
