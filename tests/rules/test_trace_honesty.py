@@ -101,6 +101,52 @@ def test_a_kernel_of_ones_own_does_not_obey_autocast(name: str, fires: bool) -> 
     assert ("TRC028" in told(events, deviceProperties=volta)) == fires
 
 
+TF32 = "sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nchw_tensor16x8x8_cudnn"
+HALF = "ampere_bf16_s16816gemm_bf16_128x64_ldg8_stages_64x3_tn"
+PLAIN_WORK = "void at::native::vectorized_elementwise_kernel<4, at::native::add<float>>(int)"
+
+
+@pytest.mark.parametrize(
+    ("names", "us", "major", "fires"),
+    [
+        ((TF32, PLAIN_WORK), 98, 8, True),
+        ((TF32, PLAIN_WORK), 80, 8, False),  # the GPU waits: faster products change little
+        ((TF32, HALF, PLAIN_WORK), 98, 8, False),  # mixed precision, and some that stay
+        ((HALF, PLAIN_WORK), 98, 8, False),
+        ((TF32, *[PLAIN_WORK] * 3), 98, 8, False),  # under a quarter
+        ((TF32, PLAIN_WORK), 98, 7, False),  # not known to have TF32
+    ],
+)
+def test_a_busy_gpu_that_computes_in_tf32(
+    names: tuple[str, ...], us: float, major: int, *, fires: bool
+) -> None:
+    each = us if len(names) < 4 else us - 3
+    events = [kernel(names[at % len(names)], 100 * at, each) for at in range(240)]
+    if len(names) == 4:
+        events = [e | {"dur": 85} if e["name"] == TF32 else e | {"dur": 99} for e in events]
+    device = [{"id": 0, "name": "NVIDIA GPU", "computeMajor": major}]
+    found = told(events, deviceProperties=device)
+    assert (found.get("TRC028") is not None) is fires
+    if fires:
+        assert "TF32 take 50 %" in found["TRC028"].title
+        assert [one.id for one in found["TRC028"].advice] == ["bfloat16"]
+
+
+@pytest.mark.parametrize(
+    ("name", "fires"),
+    [
+        ("void precomputed_convolve_sgemm<float, 1024, 5, 5, 4, 3, 3, 1, true>(int)", True),
+        ("void precomputed_convolve_sgemm<__nv_bfloat16, 1024, 5, 5, 4, 3, 3, 1, true>()", False),
+        ("void precomputed_convolve_sgemm<__half, 1024, 5, 5, 4, 3, 3, 1, true>(int)", False),
+        ("volta_fp16_sgemm_fp16_64x64_nn", False),
+    ],
+)
+def test_a_product_of_16_bits_is_none_of_float32(name: str, fires: bool) -> None:
+    events = [kernel(name, 100 * at, 90) for at in range(60)]
+    ampere = [{"id": 0, "name": "NVIDIA A100-SXM4-40GB", "computeMajor": 8}]
+    assert ("TRC019" in told(events, deviceProperties=ampere)) == fires
+
+
 @pytest.mark.parametrize(("idle", "severity"), [(1_900, Severity.INFO), (2_100, Severity.WARNING)])
 def test_a_capture_is_told_first_from_a_fifth_of_the_window_on(
     idle: float, severity: Severity
@@ -337,3 +383,17 @@ def test_the_end_of_the_recording_is_no_idle_device(busy: bool) -> None:
     seen = read(in_order)
     (run,) = runs(seen.table(Window), seen.table(Step))
     assert (len(run.steps), len(run.all_steps)) == ((6, 6) if busy else (5, 6))
+
+
+def test_sequences_that_are_named_alike_are_told_once() -> None:
+    """Two helpers of one name, with other types, before the same kernels."""
+    events: list[Json] = []
+    at = 0.0
+    for number in range(40):
+        first = f"cudnn::cnn::wgrad_helper<float, {'int' if number % 2 else 'long'}>"
+        for name, us in ((first, 100), ("elementwise_kernel<relu>", 80), ("bn_bw_kernel", 90)):
+            events.append(kernel(name, at, us))
+            at += us
+    message = told(events)["TRC010"].message
+    assert message.count("wgrad_helper") == 1
+    assert "40 times" in message

@@ -127,6 +127,17 @@ def test_what_the_host_does_is_told_of_each_step() -> None:
     assert sum(row.ms for row in later if row) == pytest.approx(19.2, abs=0.3)
 
 
+@pytest.mark.parametrize(("begins", "inside"), [(400, 0.7), (50, 0.99)])
+def test_of_a_gap_only_what_is_inside_of_a_span_is_its_own(begins: int, inside: float) -> None:
+    """The gap begins at 100, and the call that ends it at 1,090."""
+    events = [call("cudaLaunchKernel", 0, 5, 1), ran("gemm", 10, 90, 1)]
+    events.append(span("cpu_op", "aten::slow", begins, 1_110 - begins))
+    events += [call("cudaLaunchKernel", 1_090, 5, 2), ran("gemm", 1_100, 50, 2)]
+    (held,) = [row.record for row in read(events).table(HeldBy)]
+    assert (held.operator, held.ms) == ("aten::slow", 1.0)
+    assert held.inside_ms == pytest.approx(inside, abs=0.011)
+
+
 @pytest.mark.parametrize(
     ("names", "later", "found"),
     [
@@ -144,6 +155,28 @@ def test_first_calls_without_a_device(names: str, later: int, found: list[str]) 
     calls = [row.record for row in read(events).table(FirstCall)]
     assert [call.operator for call in calls] == found
     assert all((call.ms, call.later) == (500.0, 2) for call in calls)
+
+
+@pytest.mark.parametrize(
+    ("us", "told"),
+    [
+        ((800_000, 300_000, 500, 500, 500, 500), (800.0, 1, 300.0, 4, 2.0)),
+        ((800_000, 500, 500, 500, 500, 500), (800.0, 0, 0.0, 5, 2.5)),
+        ((800_000, 300_000, 300_000, 300_000, 300_000, 300_000), None),  # it takes as long
+        ((800_000, 500, 500, 300_000, 500, 500), None),  # something else comes later
+    ],
+)
+def test_the_next_call_may_start_something_too(
+    us: tuple[int, ...], told: tuple[float, ...] | None
+) -> None:
+    events, at = [], 0
+    for each in us:
+        events.append(span("cpu_op", "aten::inverse", at, each))
+        events.append(span("cpu_op", "aten::cudnn_convolution", at + each + 1, 5))
+        at += each + 10
+    calls = [row.record for row in read(events).table(FirstCall)]
+    found = [(call.ms, call.again, call.again_ms, call.later, call.later_ms) for call in calls]
+    assert found == ([pytest.approx(told)] if told else [])
 
 
 def test_a_few_kernels_are_no_steady_part() -> None:

@@ -9,8 +9,10 @@ import pytest
 import tracelens
 from tests.traces.writing import Json, kernel, op, read, span, text
 from tracelens.report import Finding
+from tracelens.traces.measured import Chain
 from tracelens.traces.peaks import link
 from tracelens.traces.rows import CollectiveTime
+from tracelens.traces.sequences import KernelSequence
 
 
 def collective(name: str, ts: float, us: float, **fields: object) -> Json:
@@ -104,3 +106,34 @@ def test_data_parallel_in_one_process_is_told_to_take_several(
     assert ("one-process-each" in {each.id for each in finding.advice}) is told
     assert finding.title.startswith("`nn.DataParallel`") is told
     assert finding.severity == ("warning" if told else "info")
+
+
+ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int)"
+FILL = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>(int)"
+
+
+@pytest.mark.parametrize(
+    ("begins", "takes", "one"),
+    [
+        (105.0, 180.0, False),  # it sends what the first has made, the last one reads what came
+        (105.0, 12.0, True),  # it has ended while the second still computes: nothing waits for it
+        (-20.0, 30.0, True),  # it was there before
+        (105.0, 900.0, True),  # it goes on beside all of them
+    ],
+)
+def test_kernels_around_a_collective_cannot_be_one(
+    begins: float, takes: float, *, one: bool
+) -> None:
+    events: list[Json] = []
+    for at in range(20):
+        start = 2_000.0 * at
+        events.append(kernel("ncclDevKernel_SendRecv(ncclWork*)", start + begins, takes, 17))
+        for name, ts, us in ((ADD, 0.0, 100.0), (FILL, 110.0, 20.0), (ADD, 300.0, 100.0)):
+            events.append(kernel(name, start + ts, us))
+        events.append(kernel("flash_fwd_kernel", start + 1_500.0, 10.0))
+    events.sort(key=lambda event: float(event["ts"]))
+    evidence = read(events)
+    chains = {row.record.kernels: row.record.count for row in evidence.table(Chain)}
+    assert chains == ({("add", "fill", "add"): 20} if one else {})
+    sequences = {len(row.record.kernels) for row in evidence.table(KernelSequence)}
+    assert sequences == {3 if one else 2}

@@ -190,6 +190,7 @@ def test_an_operator_that_is_a_fifth_of_the_trace_is_named(
         ("aten::_fft_r2c", "Fourier transforms"),
         ("aten::_linalg_svd", "linear algebra"),
         ("aten::linalg_inv_ex", "linear algebra"),
+        ("aten::_inverse_helper", "linear algebra"),
         ("aten::linalg_vector_norm", "normalization"),
         ("aten::_cdist_forward", "distances"),
         ("aten::_sparse_coo_tensor_with_dims_and_indices", "sparse tensors"),
@@ -370,3 +371,34 @@ def test_a_loop_over_samples_is_advised_a_batch(tmp_path: Path, images: str, *, 
     finding = found(tmp_path, loop(0, images, steps=2), record_shapes=1)["TRC002"]
     assert (finding.advice[0].id == "batch") is told
     assert ("60 convolutions of each step are of one image" in finding.message) is told
+
+
+REMOTE = "rpc_async#_get_value_on_remote(worker0 -> worker13)"
+
+
+@pytest.mark.parametrize(
+    ("name", "inside", "told"),
+    [
+        (REMOTE, 0.0, True),
+        ("rpc_sync#forward(worker0 -> worker1)", 0.0, True),
+        ("to_here", 0.0, True),
+        (REMOTE, 11_000.0, False),  # it computes itself, while the call is on its way
+        ("rpc_async#aten::mm(worker0 -> worker1)#remote_op: aten::mm", 0.0, False),
+        ("aten::mm", 0.0, False),
+    ],
+)
+def test_what_another_process_computes_is_waited_for(
+    tmp_path: Path, name: str, inside: float, told: bool
+) -> None:
+    """Such a call is no computing of this process, in none of the tables."""
+    events = [op(name, 0.0, 12_000.0), *([op("aten::add", 10.0, inside)] if inside else [])]
+    events += [op("aten::mm", 12_500.0 + 1_000 * at, 900.0) for at in range(5)]
+    findings = found(tmp_path, sorted(events, key=lambda event: event["ts"]))
+    waits = findings.get("TRC024")
+    assert (waits is not None) is told
+    assert (findings["TRC030"].data["busy_share"] < 0.5) is told
+    if waits is not None:
+        assert [each.id for each in waits.advice] == ["remote"]
+        assert "another process computes" in waits.message.lower()
+        assert waits.cost is not None
+        assert waits.cost.ms == pytest.approx(12.0)  # not all of the pause

@@ -76,6 +76,8 @@ NORM = "_ZN7ck_tile6kentryILi1ENS_12Rmsnorm2dFwdINS_27Rmsnorm2dFwdPipelineOnePas
             "implicit_convolve_sgemm",
         ),
         ("cutlass_80_tensorop_s1688gemm_128x64_32x6_nt_align1", "gemm", "library", "tf32", ""),
+        ("cutlass_80_tensorop_s16816gemm_bf16_64x64_64x6_tn_align8", "gemm", "library", "bf16", ""),
+        ("ampere_s1688gemm_fp16_128x64_ldg8_f2f_tn", "gemm", "library", "f16", ""),
         ("volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_nn", "gemm", "library", "f16", ""),
         ("Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_MT256x192x64", "gemm", "library", "bf16", ""),
         ("Cijk_Ailk_Bljk_SB_Bias_AS_SAV_MT16x16x128", "gemm", "library", "f32", ""),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tracelens
-from tests.traces.writing import Json, copy, kernel, op, read, span
+from tests.traces.writing import Json, copy, kernel, op, read, span, text
 from tracelens.traces.measured import KernelWork
 from tracelens.traces.memory import MemoryUse
 from tracelens.traces.module_ops import ModuleOp
@@ -286,3 +287,55 @@ def test_a_sequence_counts_what_one_kernel_would_save() -> None:
 def test_what_runs_once_is_no_frequent_sequence() -> None:
     names = ["elementwise_kernel a", "elementwise_kernel b"]
     assert not list(read([kernel(n, 10 * k, 5) for k, n in enumerate(names)]).table(KernelSequence))
+
+
+def calls_of_graphs(recording: Sequence[bool]) -> list[Json]:
+    """Return calls of a compiled function: 100 ms each that records, 2 ms each that does not."""
+    events: list[Json] = []
+    start = 0.0
+    for at, records in enumerate(recording):
+        us = 100_000 if records else 2_000
+        name = "Torch-Compiled Region: 0/0"
+        events.append(span("cpu_op", name, start, us))
+        if records:
+            for what, after in (("BeginCapture", 80_000), ("EndCapture", 90_000)):
+                events.append(span("cuda_runtime", f"cudaStream{what}", start + after, 5))
+            name = "cudaGraphInstantiateWithFlags"
+            events.append(span("cuda_runtime", name, start + 91_000, 900))
+        events += launched(at + 1, start + us - 500, start + us - 400, 300)
+        events[-2]["name"] = "cudaGraphLaunch"
+        start += us + 100
+    return events
+
+
+@pytest.mark.parametrize(
+    ("recording", "again"),
+    [
+        ((True, False, True, False, True), 2),
+        ((True, True, False, False, False), 0),  # the first calls, which warm up
+    ],
+)
+def test_calls_that_record_graphs_after_one_that_did_not(
+    tmp_path: Path, recording: tuple[bool, ...], again: int
+) -> None:
+    path = tmp_path / "trace.json"
+    path.write_bytes(text(calls_of_graphs(recording)))
+    findings = {each.code: each for each in tracelens.analyze(str(path)).findings}
+    finding = findings["TRC029"]
+    assert finding.data["again"] == again
+    assert [each.id for each in finding.advice] == ["why"] * bool(again) + ["later"]
+    made = sum(recording)
+    if again:
+        assert finding.title.startswith(f"CUDA graphs are recorded in {made} of 5 calls")
+    assert finding.data["idle_ms"] > 98 * (made - 1)  # the whole calls, but before the first kernel
+    assert findings["TRC001"].explained_by == finding.id
+    # The program has CUDA graphs.
+    assert "reduce-overhead" not in "".join(str(each.code) for each in findings["TRC001"].advice)
+
+
+def test_a_call_that_is_compiled_is_no_recording() -> None:
+    """What compiling takes is told for itself; of the call only the recording itself is left."""
+    events = calls_of_graphs((True, False))
+    events.append(span("cpu_op", "OutputGraph.call_user_compiler (dynamo_timed)", 10, 50_000))
+    events += launched(9, -100, -90, 20)
+    assert phases(events)["capture"].window_ms == pytest.approx(10.005)

@@ -264,3 +264,97 @@ def test_memory_that_is_given_back_in_a_step_is_no_start(
     assert found.data["makes_room"] is room
     assert [each.id for each in found.advice] == [*(["segments"] if room else []), "warm-up"]
     assert ("makes room" in found.message) is room
+
+
+@pytest.mark.parametrize(
+    ("waits", "late", "told"),
+    [
+        (600.0, True, True),  # the queue is empty then, and small kernels come one by one
+        (600.0, False, False),  # the host is ahead again at once
+        (20.0, True, False),  # it waits for hardly anything: it is late for another reason
+    ],
+)
+def test_copies_to_the_host_let_it_fall_behind(
+    tmp_path: Path, waits: float, *, late: bool, told: bool
+) -> None:
+    """Sizes that are copied to the host: nothing is queued while it catches up."""
+    events: list[Json] = [span("user_annotation", "ProfilerStep#3", 0, 36_000)]
+    for at in range(12):
+        start = 3_000.0 * at
+        busy = 1_990.0 - 20 if late else 2_970.0
+        events.append(span("cuda_runtime", "cudaMemcpyAsync", start + 1_970 - waits, waits))
+        events.append(span("cuda_runtime", "cudaStreamSynchronize", start + 1_970, 4))
+        events.append(kernel("gemm", start, busy - 30))
+        events.append(copy("Memcpy DtoH (Device -> Pageable)", start + busy - 10, 2, 8))
+        if late:
+            events += [kernel("small", start + 2_000 + 100 * each, 5) for each in range(10)]
+        events += [op("aten::add", start + 2_000 + 100 * each, 60) for each in range(10)]
+        events += [
+            span("cuda_runtime", "cudaLaunchKernel", start + 1_990 + 100 * each, 4)
+            for each in range(10)
+        ]
+    path = tmp_path / "trace.json"
+    events.sort(key=lambda event: event["ts"])
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    found = {each.code: each for each in tracelens.analyze(str(path)).findings}
+    assert ("TRC006" in found) is told
+    if told:
+        assert "catches up after 12 copies to the host" in found["TRC006"].message
+        assert [each.id for each in found["TRC006"].advice] == ["find", "back"]
+
+
+def beside_graphs(waits: float, works: float) -> list[Json]:
+    """Return ten rounds: compiled code, operators that work so long, and one that waits."""
+    events: list[Json] = []
+    for at in range(10):
+        start = 2_000.0 * at
+        events.append(op("Torch-Compiled Region: 0/0", start, 40))
+        events.append(op("aten::add", start + 100, works))
+        begin = start + 150 + works
+        events.append(op("aten::nonzero", begin, waits + 10))
+        events.append(span("cuda_runtime", "cudaStreamSynchronize", begin + 5, waits))
+        events.append(kernel("gemm", start + 100, 50 + works + waits))
+    return events
+
+
+@pytest.mark.parametrize(("waits", "works", "told"), [(800, 20, False), (800, 400, True)])
+def test_operators_that_wait_are_none_that_compiling_makes_shorter(
+    tmp_path: Path, waits: float, works: float, *, told: bool
+) -> None:
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": beside_graphs(waits, works)}))
+    found = {each.code: each for each in tracelens.analyze(str(path)).findings}
+    assert ("TRC008" in found) is told
+    if told:
+        assert found["TRC008"].cost is not None
+        assert found["TRC008"].cost.ms == pytest.approx(10 * (works + 10) / 1000, rel=0.01)
+        assert "without 8 ms in which they wait for the GPU" in found["TRC008"].message
+
+
+@pytest.mark.parametrize(
+    ("operator", "stacks", "python"),
+    [(False, False, True), (True, False, False), (False, True, False)],
+)
+def test_python_after_waits_is_what_the_gpu_waits_for(
+    tmp_path: Path, *, operator: bool, stacks: bool, python: bool
+) -> None:
+    """After each wait the host is in no operator for 3 ms, or in one; or stacks name the line."""
+    events: list[Json] = []
+    for at in range(60):
+        start, key = 10_000.0 * at, {"correlation": at + 1}
+        events.append(span("cuda_runtime", "cudaLaunchKernel", start, 4, args=key))
+        events.append(op("aten::nonzero", start + 5, 6_900))
+        events.append(span("cuda_runtime", "cudaStreamSynchronize", start + 10, 6_890))
+        events.append(kernel("gemm", start + 10, 6_880) | {"args": key})
+        if operator:
+            events.append(op("aten::masked_select", start + 6_910, 3_080))
+        if stacks:
+            events.append(span("python_function", "masks.py(7): to_rle", start + 6_910, 3_080))
+    path = tmp_path / "trace.json"
+    events.sort(key=lambda event: event["ts"])
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    found = {each.code: each for each in tracelens.analyze(str(path)).findings}["TRC006"]
+    assert (found.data["python_ms"] > 0) is python
+    assert found.title.startswith("Python between operators") is python
+    assert ([each.id for each in found.advice] == ["python"]) is python
+    assert ("rarely" in {each.id for each in found.advice}) is False

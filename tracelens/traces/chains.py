@@ -3,7 +3,8 @@
 Alike grids on one stream are taken for equal numbers of elements: blocks differ by up to a factor
 of four, since kernels take differently many elements per thread. ROCm's kernels have no grid:
 there the order is all there is. A kernel of another kind, or one that begins before the last has
-ended, ends the sequence.
+ended, ends the sequence; so does one that waited for a collective, on another stream, that began
+after a kernel of the sequence had ended: the one makes what is sent, the other reads it.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from typing import Any
 
 from tracelens.late import late
 from tracelens.logs._trace_events import Complete
-from tracelens.logs.chrome_trace import InductorKernel
+from tracelens.logs.chrome_trace import DeviceKernel, InductorKernel
 from tracelens.traces.device import StreamId
 from tracelens.traces.names import Name
 
-__all__ = ["Chains", "Ran", "work_of"]
+__all__ = ["Chains", "Ran", "is_collective", "work_of"]
 
 #: Kernels from which on a sequence counts, and kernels of one that are told apart.
 MIN_LENGTH = 3
@@ -56,6 +57,9 @@ class _Run:
 
     blocks: float | None = None
     end: float = 0.0
+    #: When the first kernel ended, and when the last collective did that began after that.
+    made: float = 0.0
+    sent: float = 0.0
     us: float = 0.0
     names: list[Name] = field(default_factory=list)
 
@@ -73,6 +77,9 @@ class Chains:
         """Take in the kernels that are waiting."""
         for _, event, name in sorted(self.waiting, key=lambda kernel: kernel[0]):
             key = event.pid, event.tid
+            if is_collective(name):
+                self._sends(event)
+                continue
             run = self._runs.get(key)
             if run is None:
                 if len(self._runs) >= MAX_STREAMS:
@@ -87,13 +94,22 @@ class Chains:
             self._close(run)
         yield from self._ran.items()
 
+    def _sends(self, event: Complete) -> None:
+        """Note for the streams of a device that a collective may send what they have made."""
+        for (device, _), run in self._runs.items():
+            if device == event.pid and run.names and run.made <= event.ts:
+                run.sent = max(run.sent, event.ts + event.dur)
+
     def _kernel(self, run: _Run, event: Complete, name: Name) -> None:
         if not is_elementwise(name):
             self._close(run)
             return
         blocks = _blocks(event.args.grid if event.args is not None else None)
-        if not _alike(blocks, run.blocks) or event.ts < run.end:
+        waited = run.end < run.sent <= event.ts
+        if not _alike(blocks, run.blocks) or event.ts < run.end or waited:
             self._close(run)
+        if not run.names:
+            run.made, run.sent = event.ts + event.dur, 0.0
         run.blocks, run.end = blocks, event.ts + event.dur
         run.us += event.dur
         run.names.append(name)
@@ -128,6 +144,11 @@ def _alike(one: float | None, other: float | None) -> bool:
     if one is None or other is None:
         return one is other
     return one <= ALIKE * other <= ALIKE * ALIKE * one
+
+
+def is_collective(name: Name) -> bool:
+    """Tell whether a kernel moves data between ranks."""
+    return isinstance(name.record, DeviceKernel) and name.record.is_collective
 
 
 def is_elementwise(name: Name) -> bool:

@@ -7,6 +7,7 @@ from array import array
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -108,18 +109,21 @@ def syncs(reading: Reading, busy: Busy) -> Iterator[SyncTime]:
         thread = calls.thread_table.items[calls.threads[at]]
         stretches.append(Stretch(thread, start, start + calls.us[at]))
     after = _idle_after(busy, [stretch.end for stretch in stretches])
+    caught = _caught_up(busy, [(stretch.start, stretch.end) for stretch in stretches])
     notes = _annotated(reading)
     sums: dict[tuple[str, str, str, str], list[float]] = {}
     under: defaultdict[tuple[str, str, str, str], dict[str, float]] = defaultdict(dict)
-    for at, around, idle in zip(order, reading.host.around(stretches), after, strict=True):
+    told = zip(order, reading.host.around(stretches), after, caught, strict=True)
+    for at, around, idle, behind in told:
         key = _place(calls.name_table.items[calls.names[at]], around)
-        each = sums.setdefault(key, [0, 0.0, 0.0])
+        each = sums.setdefault(key, [0, 0.0, 0.0, 0.0])
         each[0] += 1
         each[1] += calls.us[at]
         each[2] += idle
+        each[3] += behind
         under[key][notes[at]] = under[key].get(notes[at], 0.0) + calls.us[at]
     listed = sorted(sums.items(), key=lambda pair: (-pair[1][1], pair[0]))[:MAX_SYNCS]
-    for (call, operator, frame, own), (count, us, idle) in listed:
+    for (call, operator, frame, own), (count, us, idle, behind) in listed:
         yield SyncTime(
             call=call,
             operator=operator,
@@ -128,6 +132,7 @@ def syncs(reading: Reading, busy: Busy) -> Iterator[SyncTime]:
             count=int(count),
             ms=_ms(us),
             idle_after_ms=_ms(idle),
+            caught_up_ms=_ms(behind),
             annotation=_most(under[call, operator, frame, own], us),
         )
 
@@ -147,6 +152,8 @@ def _most(under: dict[str, float], us: float) -> str:
     return name if 2 * under[name] >= us else ""
 
 
+#: Calls that are long enough to lose what the host was ahead, microseconds.
+LONG_US = 50.0
 #: Kernels that may stand between a product and its softmax: scale, mask, cast, dropout.
 MAX_BETWEEN = 4
 _BETWEEN = frozenset({"elementwise", "copy", "random"})
@@ -245,6 +252,24 @@ def _idle_after(busy: Busy, moments: Sequence[float]) -> list[float]:
         if 0 < next_ < len(busy.starts) and busy.ends[next_ - 1] <= moment:
             found[at] = min(busy.starts[next_], following) - moment
         following = moment
+    return found
+
+
+def _caught_up(busy: Busy, calls: Sequence[tuple[float, float]]) -> list[float]:
+    """Return how long nothing runs soon after each long call: while the host catches up."""
+    found = [0.0] * len(calls)
+    long = [at for at, (start, end) in enumerate(calls) if end - start >= LONG_US]
+    long.sort(key=lambda at: calls[at])
+    last = busy.ends[-1] if busy.ends else 0.0
+    spans = []
+    for at, following in zip_longest(long, long[1:]):
+        start, end = calls[at]
+        until = last if following is None else min(last, calls[following][0])
+        spans.append((end, max(end, min(end + 2 * (end - start), until)), at))
+    spans.sort()
+    covered = busy.within((begin, stop) for begin, stop, _ in spans)
+    for (begin, stop, at), us in zip(spans, covered, strict=True):
+        found[at] = min(calls[at][1] - calls[at][0], stop - begin - us)
     return found
 
 

@@ -64,6 +64,7 @@ class Devices:
         first = len(self.activities.starts)
         self.activities.add(name, name.waiting)
         self.collectives.add(name, name.waiting, first)
+        self.chains.waiting += [(event.ts, event, name) for event in name.waiting]
         for event in name.waiting:
             stream = self._stream(event, name)
             stream.kernels += 1

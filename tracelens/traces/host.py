@@ -62,7 +62,8 @@ class Around(NamedTuple):
     call: str = ""
     #: What the innermost frame calls, where it is written in C.
     builtin: str = ""
-    #: Microseconds in the innermost frame, and the frames that cover all of the stretch.
+    #: Microseconds in the innermost frame, or operator where there is none; and the frames that
+    #: cover all of the stretch.
     us: float = 0.0
     covering: tuple[str, ...] = ()
     #: Of these the ones that do little else: not the loop around many such stretches.
@@ -173,7 +174,7 @@ class Host:
         filling: list[str] = []
         whole = stretch.end - stretch.start
         least = MOST * whole
-        us = 0.0
+        us = inside = 0.0
         operator = call = builtin = ""
         for at in reversed(stack):
             covered = min(self.ends[at], stretch.end) - max(self.starts[at], stretch.start)
@@ -191,11 +192,13 @@ class Host:
                 if len(frames) >= MAX_FRAMES:
                     break
             elif kind == Kind.OPERATOR:
+                inside = inside or covered
                 operator = operator or name
             elif kind == Kind.BUILTIN:
                 builtin = builtin or ("" if frames else name)
             else:
                 call = call or name
+        us = us if frames else inside
         return Around(tuple(frames), operator, call, builtin, us, tuple(covering), tuple(filling))
 
     def _thin(self) -> None:

@@ -7,8 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterable
 from functools import lru_cache
 
-__all__ = ["NO_WORK", "host_kind", "shares_of"]
+__all__ = ["NO_WORK", "REMOTE", "host_kind", "shares_of"]
 
+#: Calls of another process: what it computes for them is not computed here.
+REMOTE = "remote calls"
 #: The first that fits; what none fits is ``other``.
 _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern))
@@ -18,6 +20,7 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"^(?:Torch-Compiled Region|## Call Comp|CompiledFunction|(?:graph_\d+_)?cpp_)",
         ),
         ("guards and prologues", r"Cache Lookup$|^Pregraph bytecode|Runtime Wrapper Prologue$"),
+        (REMOTE, r"^rpc_(?:async|sync|remote)#(?!.*#remote_op)|^to_here$"),
         ("compilation", r"\(dynamo_timed\)$|^PythonDispatchMode$"),
         ("data loading", r"^enumerate\(DataLoader\)"),
         ("collectives", r"^(?:gloo|nccl|mpi|ucc|hccl|xccl):|^c10d::"),
@@ -28,7 +31,7 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             "linear algebra",
             (
                 r"::_?linalg_(?!\w*norm)|::_?(?:svd|cholesky\w*|inverse|lu_\w+|geqrf|orgqr|lstsq|qr"
-                r"|pinverse|(?:log)?det|slogdet|triangular_solve|matrix_exp)$"
+                r"|pinverse|(?:log)?det|slogdet|triangular_solve|matrix_exp)(?:_helper)?$"
             ),
         ),
         ("Fourier transforms", r"::_?fft_|::i?stft$"),
@@ -79,6 +82,7 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 NO_WORK = frozenset(
     {
         "guards and prologues",
+        REMOTE,
         "compilation",
         "data loading",
         "collectives",

@@ -6,6 +6,7 @@ import re
 from enum import StrEnum
 
 from tracelens.late import late
+from tracelens.traces.host_kinds import REMOTE, host_kind
 
 __all__ = ["Work", "work_of"]
 
@@ -19,6 +20,8 @@ class Work(StrEnum):
     ENVIRONMENT = "environment"
     #: Requests are waited for.
     REQUESTS = "requests"
+    #: Another process computes, and its answer is waited for.
+    REMOTE = "remote"
     #: Random numbers are drawn on the host.
     RANDOM = "random"
     #: Buffers of a DistributedDataParallel model are sent to all ranks before each forward.
@@ -114,6 +117,8 @@ _ABSOLUTE = late(r"/|[A-Za-z]:/")
 
 def work_of(frame: str, operator: str) -> Work:
     """Return what the host does in a frame ``file(line): function``, or else in an operator."""
+    if host_kind(operator) == REMOTE or (not operator and host_kind(frame) == REMOTE):
+        return Work.REMOTE
     for pattern, work in _OPERATORS:
         if pattern.search(operator):
             return work

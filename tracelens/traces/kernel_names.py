@@ -83,7 +83,10 @@ _DTYPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     for dtype, pattern in (
         ("fp4", r"mxfp4|e2m1|fp4"),
         ("fp8", r"e4m3|e5m2|fp8|f8f8|float8"),
-        ("tf32", r"tf32|s1688(?!_?f16|_?bf16)|tensorop_s(?:16)?\d*(?:gemm|fprop|dgrad|wgrad)"),
+        (
+            "tf32",  # of 16 bits are those that say so: ``s1688gemm_fp16``, ``s16816gemm_bf16``
+            r"tf32|(?:s1688|tensorop_s\d*(?:gemm|fprop|dgrad|wgrad))(?!\w*fp?16)",
+        ),
         ("bf16", r"bf16|bfloat16|_BBS_|_B_BS_|_BB_"),
         ("f16", r"half|f16|fp16|h884|h16816|hgemm|hmma|_HHS_|_HS_B|_HB_|c10::half"),
         ("f32", r"float|sgemm|f32|scudnn|_SB_|_S_B_|gemmSN|gemmk1"),

@@ -26,6 +26,7 @@ from tracelens.logs.chrome_trace import (
     ProfilerStep,
 )
 from tracelens.traces.device import Busy, Intervals
+from tracelens.traces.host_kinds import REMOTE, host_kind
 from tracelens.traces.names import LISTS, Name
 from tracelens.traces.tally import MAX_FRAMES, Tally
 
@@ -130,7 +131,7 @@ def part_of(record: Record) -> Part:
     if isinstance(record, CompilePhase) and record.phase.startswith("CUDAGraph"):
         return Part.NOTHING
     if isinstance(record, Annotation) and record.category in {"cpu_op", "Operator"}:
-        return Part.OPERATOR
+        return Part.NOTHING if host_kind(str(record)) == REMOTE else Part.OPERATOR
     return _PARTS.get(type(record), Part.NOTHING) | _direction(record)
 
 

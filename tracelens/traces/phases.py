@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens.traces.device import Busy, Interval
+from tracelens.traces.recording import recording
 from tracelens.traces.spans import Kind
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def phases(
     taken = {"window", *(name for name, _ in steps)}
     found = [
         ("compile", reading.operators.compiling.busy()),
-        ("capture", reading.runtime.captured()),
+        ("capture", recording(reading)),
         ("start", reading.runtime.starting.anywhere()),
     ]
     named = reading.spans.intervals(Kind.ANNOTATION)

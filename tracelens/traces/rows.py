@@ -97,8 +97,11 @@ class HeldBy(Measured):
     in_model: bool = False
     count: int
     ms: float
-    #: Of that in gaps of 1 ms and more.
+    #: Of that in gaps of 1 ms and more, and what comes after a wait for the device.
     long_ms: float = 0.0
+    waited_ms: float = 0.0
+    #: What of the gaps is in the frame, or in the operator where there is none: half and more.
+    inside_ms: float = 0.0
 
     def within(self, phases: Container[str]) -> HeldBy | None:
         """Return what of it is in ``phases``; None for nothing."""
@@ -106,7 +109,9 @@ class HeldBy(Measured):
         if not inside:
             return None
         count, ms, long_ms = map(sum, zip(*inside, strict=True))
-        return self.model_copy(update={"count": count, "ms": ms, "long_ms": long_ms})
+        part = ms / self.ms if self.ms else 0.0
+        shared = {"waited_ms": part * self.waited_ms, "inside_ms": part * self.inside_ms}
+        return self.model_copy(update={"count": count, "ms": ms, "long_ms": long_ms, **shared})
 
 
 class BetweenOperators(Measured):
@@ -122,7 +127,7 @@ class BetweenOperators(Measured):
     called: str = ""
     count: int
     ms: float
-    #: Of that in the innermost frame: others may share a pause with it.
+    #: Of that in the innermost frame, or annotation: others may share a pause with it.
     frame_ms: float = 0.0
     #: The longest pause, and whether a module of torch is called in all of them.
     longest_ms: float = 0.0
@@ -130,12 +135,15 @@ class BetweenOperators(Measured):
 
 
 class FirstCall(Measured):
-    """The first call of an operator that takes long, and those after it, in all."""
+    """The first call of an operator that takes long, and those after it, in all. Milliseconds."""
 
     operator: str
     ms: float
     later: int
     later_ms: float
+    #: The next ones, where they take long, too; these are none of ``later``.
+    again: int = 0
+    again_ms: float = 0.0
 
 
 class KernelTime(Measured):
@@ -217,6 +225,9 @@ class SyncTime(Measured):
     ms: float
     #: How long the device had nothing to do afterwards.
     idle_after_ms: float
+    #: How long it had nothing to do while the host caught up: within twice as long as each long
+    #: call took, up to the next, and no more than it took.
+    caught_up_ms: float = 0.0
     #: The innermost annotation around most of it.
     annotation: str = ""
 

@@ -47,7 +47,9 @@ class Runtime:
         self.long = Waits()
         #: Recording of graphs.
         self.capturing = Calls()
-        self._begun, self._ended = array("d"), array("d")
+        #: Their beginnings.
+        self.begun = Calling()
+        self._ended = array("d")
         self._host = host
         self._products = products
 
@@ -122,14 +124,14 @@ class Runtime:
         """Return when graphs were recorded: from a beginning to the first end after it."""
         ends = sorted(self._ended)
         pairs = []
-        for start in sorted(self._begun):
+        for start in sorted(self.begun.starts):
             at = bisect_left(ends, start)
             if at < len(ends):
                 pairs.append((start, ends[at]))
         return Busy.of(pairs)
 
-    def _begins(self, _: str, events: list[Complete]) -> None:
-        self._begun.extend(event.ts for event in events[: MAX_CAPTURES - len(self._begun)])
+    def _begins(self, name: str, events: list[Complete]) -> None:
+        self.begun.add(name, events[: max(0, MAX_CAPTURES - len(self.begun.starts))])
 
     def _ends(self, _: str, events: list[Complete]) -> None:
         room = MAX_CAPTURES - len(self._ended)

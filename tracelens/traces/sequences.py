@@ -2,6 +2,7 @@
 
 A sequence is as long as kernels follow each other, on one stream, that work on each element or on
 rows of them; a product or a convolution may come first, since what follows can be its epilogue.
+What waited for a collective that began after the first of them begins another one.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 
 from tracelens.logs.chrome_trace import DeviceKernel, InductorKernel
 from tracelens.traces.activity import Activities, in_order
+from tracelens.traces.chains import is_collective
 from tracelens.traces.kernel_names import kind_of, short_name
 from tracelens.traces.measured import Measured
 from tracelens.traces.names import Name
@@ -60,6 +62,9 @@ class _Open:
     rest_longest: float = 0.0
     pauses: float = 0.0
     end: float = 0.0
+    #: When the first of them ended, and when the last collective did that began after that.
+    made: float = 0.0
+    sent: float = 0.0
 
 
 @dataclass(slots=True)
@@ -76,14 +81,23 @@ def sequences(activities: Activities) -> Iterator[tuple[Name, KernelSequence]]:
     kinds = [_kind(name) for name in activities.name_table.items]
     sums: dict[tuple[int, ...], _Sum] = {}
     streams: dict[int, _Open] = {}
+    keys = activities.stream_table.items
     for at in in_order(activities.starts):
+        if kinds[activities.names[at]] == "collective":
+            start, device = activities.starts[at], keys[activities.streams[at]][0]
+            for number, other in streams.items():
+                if keys[number][0] == device and other.names and other.made <= start:
+                    other.sent = max(other.sent, start + activities.us[at])
         held = streams.setdefault(activities.streams[at], _Open())
         name, start, us = activities.names[at], activities.starts[at], activities.us[at]
         kind = kinds[name]
-        if kind != "fused" or len(held.names) >= MAX_LENGTH or not held.names:
+        waited = held.end < held.sent <= start
+        if kind != "fused" or len(held.names) >= MAX_LENGTH or not held.names or waited:
             _close(held, sums)
-        if kind == "other":
+        if kind in {"other", "collective"}:
             continue
+        if not held.names:
+            held.made, held.sent = start + us, 0.0
         held.pauses += min(MAX_PAUSE_US, max(0.0, start - held.end)) if held.names else 0.0
         held.names.append(name)
         held.us += us
@@ -128,6 +142,8 @@ def _kind(name: Name) -> str:
     record = name.record
     if not isinstance(record, DeviceKernel | InductorKernel):
         return "other"
+    if is_collective(name):
+        return "collective"
     kind = "gemm" if "splitk" in str(record).lower() else kind_of(record)
     return "fused" if kind in _FUSED else "first" if kind in _FIRST else "other"
 

@@ -42,6 +42,7 @@ from tracelens.traces.measured import (
 )
 from tracelens.traces.module_ops import module_ops
 from tracelens.traces.operators import Part
+from tracelens.traces.recording import recorded
 from tracelens.traces.rows import MemoryTraffic
 from tracelens.traces.sequences import sequences
 from tracelens.traces.span_rows import modules, recomputed, regions
@@ -90,7 +91,8 @@ def summed(
             yield _seen(launched, reading.path, name.first, name.text)
     else:
         yield from _on_host(reading, (start, end))
-    for name, row in (*modules(reading), *regions(reading), *recomputed(reading)):
+    spans = *modules(reading), *regions(reading), *recomputed(reading), *recorded(reading)
+    for name, row in spans:
         yield _seen(row, reading.path, name.first, name.text)
     for used in reading.memory.rows(reading.host, start if start <= end else 0.0):
         yield _seen(used, reading.path, 1)

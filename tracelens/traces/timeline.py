@@ -242,6 +242,7 @@ def held(
     What is in each step, or in the steady part, is also told apart.
     """
     known = steps or times.apart(reading)
+    waited = reading.runtime.waits.idle_after(times.busy)
     sums: dict[tuple[str, str, str, str, str, bool], list[float]] = {}
     apart: defaultdict[tuple[str, str, str, str, str, bool], dict[str, list[float]]] = defaultdict(
         dict
@@ -251,17 +252,21 @@ def held(
         own = "" if profiler else mine(around.filling) or mine(around.frames)
         why, frame = str(cause_of(times.pieces(gap))), profiler or around.frame
         key = why, frame, own, around.operator, inner, in_model(around.frames)
-        each = sums.setdefault(key, [0, 0.0, 0.0])
+        each = sums.setdefault(key, [0, 0.0, 0.0, 0.0, 0.0])
         each[0] += 1
         us = times.ends[gap] - times.starts[gap]
         each[1] += us
         each[2] += us if us >= LONG_GAP_US else 0.0
+        each[3] += sum(waited.within([(times.starts[gap], times.ends[gap])]))
+        each[4] += min(us, around.us)
         for phase, inside in _inside(known, times.starts[gap], times.ends[gap]):
             part = apart[key].setdefault(phase, [0, 0.0, 0.0])
             part[0] += 1
             part[1] += inside
             part[2] += inside if inside >= LONG_GAP_US else 0.0
-    for key, (count, us, long) in sorted(sums.items(), key=lambda pair: -pair[1][1])[:MAX_HELD]:
+    for key, (count, us, long, after, inside) in sorted(sums.items(), key=lambda pair: -pair[1][1])[
+        :MAX_HELD
+    ]:
         cause, frame, own, operator, inner, model = key
         yield HeldBy(
             device=times.device,
@@ -274,6 +279,8 @@ def held(
             count=int(count),
             ms=_ms(us),
             long_ms=_ms(long),
+            waited_ms=_ms(after),
+            inside_ms=_ms(inside),
             parts=tuple(
                 (phase, int(n), _ms(all_us), _ms(long_us))
                 for phase, (n, all_us, long_us) in apart[key].items()

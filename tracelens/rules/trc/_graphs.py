@@ -5,22 +5,36 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracelens.evidence import Table
+from tracelens.logs.chrome_trace import RuntimeCall
 from tracelens.traces.measured import TraceHeader
 
 if TYPE_CHECKING:
     from tracelens.logs.recompiles import Recompile
     from tracelens.traces.rows import KernelTime
 
-__all__ = ["may_record", "mode_of"]
+__all__ = ["in_use", "may_record", "mode_of"]
 
 
-def may_record(headers: Table[TraceHeader], source: str, recompiles: Table[Recompile]) -> bool:
+def in_use(calls: Table[RuntimeCall], source: str) -> bool:
+    """Tell whether the program has CUDA graphs already: it launches them, or records some."""
+    named = (row.record for row in calls.within(source))
+    return any(call.captures or "GraphLaunch" in call.name for call in named)
+
+
+def may_record(
+    headers: Table[TraceHeader],
+    source: str,
+    recompiles: Table[Recompile],
+    calls: Table[RuntimeCall],
+) -> bool:
     """Tell whether CUDA graphs may be advised.
 
-    Not for a GPU of Intel, or a device of Meta; nor where the log of the run shows that sizes
-    change: with lengths that vary, a call of BERT took 7.5 ms instead of 2.9 on an H200, since each
-    of them is recorded anew.
+    Not where the program has some; nor for a GPU of Intel, or a device of Meta; nor where the log
+    of the run shows that sizes change: with lengths that vary, a call of BERT took 7.5 ms instead
+    of 2.9 on an H200, since each of them is recorded anew.
     """
+    if in_use(calls, source):
+        return False
     names = (name for row in headers.within(source) for name in row.record.devices)
     if any(name.startswith(("Intel", "MTIA")) for name in names):
         return False

@@ -7,7 +7,7 @@ from tracelens.report import FindingData
 from tracelens.rules.trc._parallel import is_replicating
 from tracelens.traces.host_work import Work
 
-__all__ = ["BACKWARD", "GARBAGE", "REMEDIES", "WAITS", "Holding", "doing"]
+__all__ = ["BACKWARD", "GARBAGE", "REMEDIES", "WAITS", "Holding", "Known", "doing"]
 
 #: What takes the time, where it is neither the program's nor torch's: see ``own_frames.called``.
 GARBAGE = "gc.collect"
@@ -17,6 +17,10 @@ BACKWARD = "run_backward"
 FROM_LISTS = frozenset({"tensor", "as_tensor"})
 
 _TUNING = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
+
+
+#: Milliseconds, gaps, whether results are copied as often, and whether there are CUDA graphs.
+Known = tuple[float, int, bool, bool]
 
 
 class Holding(FindingData):
@@ -39,6 +43,8 @@ class Holding(FindingData):
     called: str = ""
     #: The compiled frame between whose graphs it is, ``0/0``; or empty.
     region: str = ""
+    #: Whether the program has CUDA graphs already.
+    graphed: bool = False
     #: Whether results are copied to the host about as often as it holds the device up.
     results: bool = False
 
@@ -46,6 +52,7 @@ class Holding(FindingData):
 #: What is done for each step.
 _NO_REPORTS = {
     *(Work.COMPUTES, Work.PREPARES, Work.STARTS, Work.ENVIRONMENT, Work.REQUESTS, Work.MODEL),
+    Work.REMOTE,
 }
 
 
@@ -234,9 +241,9 @@ REMEDIES = (
         text="Where shapes stay the same, record the step as a CUDA graph: replayed, it needs "
         "none of this work. If it is so in the first step only, record a later one.",
         code='model = torch.compile(model, mode="reduce-overhead")',
-        when="a library or a model that launches kernels, and prepares no batches",
+        when="a library or a model that launches kernels, prepares no batches, and has no graphs",
         applies=lambda data: (
-            not data.on_cpu
+            not (data.on_cpu or data.graphed)
             and (data.work == Work.LIBRARY or _launches(data))
             and not _replicates(data)
         ),
@@ -279,12 +286,24 @@ REMEDIES = (
         proof="it depends on what the line does",
     ),
     Remedy(
+        id="remote",
+        text="See what the process that is called does meanwhile: record it, too. Values that are "
+        "used there need not come back, and calls that do not need each other can all be begun "
+        "before the first is waited for.",
+        code="with torch.profiler.profile() as prof: ...  # in the process that is called",
+        when="another process is waited for, in a call of `torch.distributed.rpc`",
+        applies=lambda data: data.work == Work.REMOTE,
+        proof="https://docs.pytorch.org/docs/stable/rpc.html",
+    ),
+    Remedy(
         id="stacks",
         text="Record again with stacks: they name the line of Python.",
         code="torch.profiler.profile(with_stack=True)",
         when="the trace names no line",
         applies=lambda data: (
-            not data.frame and (data.on_cpu or data.work in {Work.OWN, Work.OPERATOR})
+            not data.frame
+            and data.work != Work.REMOTE
+            and (data.on_cpu or data.work in {Work.OWN, Work.OPERATOR})
         ),
         proof="https://docs.pytorch.org/docs/stable/profiler.html",
     ),
@@ -302,6 +321,10 @@ _DOING = {
     Work.UPDATES: "The optimizer computes there.",
     Work.ENVIRONMENT: "It steps environments.",
     Work.REQUESTS: "By its name it waits for requests.",
+    Work.REMOTE: (
+        "Another process computes, and its answer is waited for: what it does is not to be seen "
+        "here."
+    ),
 }
 
 

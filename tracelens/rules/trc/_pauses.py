@@ -7,9 +7,10 @@ import re
 from tracelens.evidence import Seen, Table
 from tracelens.logs.chrome_trace import PythonFunction
 from tracelens.rules.trc._holding import GARBAGE
+from tracelens.traces.host_kinds import REMOTE, host_kind
 from tracelens.traces.rows import BetweenOperators
 
-__all__ = ["called_in", "is_stray", "named"]
+__all__ = ["called_away", "called_in", "is_stray", "named"]
 
 #: How much more a function may take that is called before the first operator, too.
 BEFORE = 1.3
@@ -52,3 +53,8 @@ def is_stray(row: BetweenOperators, calls: dict[str, int], took: dict[str, float
 
 def named(row: BetweenOperators) -> str:
     return row.user_frame or row.frame or row.operator
+
+
+def called_away(row: BetweenOperators) -> str:
+    """Return the call of another process that a pause is in; empty for none."""
+    return row.operator if host_kind(row.operator) == REMOTE else ""

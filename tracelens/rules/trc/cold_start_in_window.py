@@ -146,7 +146,7 @@ class ColdStartInWindow(Rule):
                 yield self._finding(view, (cold, start), slow, _steady(view, timelines))
         for window in windows:
             mine_first = list(first.within(window.first.input))
-            ms = sum(row.record.ms for row in mine_first)
+            ms = sum(row.record.ms + row.record.again_ms for row in mine_first)
             again = any(row.record.later for row in mine_first)
             if again and ms >= MIN_BEFORE * window.record.ms:
                 yield self._first_calls(window.record.ms, ms, mine_first)
@@ -320,8 +320,10 @@ def _called(row: Seen[FirstCall]) -> str:
     told = f"`{call.operator}` takes {length(call.ms)} the first time"
     if not call.later:
         return told
+    if call.again:
+        told += f", {length(call.again_ms)} in the next {'one' if call.again == 1 else call.again}"
     each = length(call.later_ms / call.later)
-    return f"{told}, and {each} in each of {plural(call.later, 'later call')}"
+    return f"{told}, and {each} on average in {plural(call.later, 'later call')}"
 
 
 def _slow(row: Seen[RuntimeCall]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
@@ -12,8 +13,9 @@ from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.traces.measured import SelfTime, Step, Window
 from tracelens.traces.op_work import STREAMING
+from tracelens.traces.rows import SyncTime
 from tracelens.traces.runs import COMPILING, Run, runs
-from tracelens.words import length, percent
+from tracelens.words import length, percent, share_of
 
 __all__ = ["EagerOpsOutsideCompiled"]
 
@@ -24,6 +26,8 @@ MIN_OF_STEP = 0.05
 #: Less than this per step, milliseconds, is a handful of operators.
 MIN_MS = 0.05
 MAX_TOLD = 5
+#: Share of that time from which on it is told for how long these wait besides.
+MIN_WAITED = 0.1
 #: Share of the operators' time that is in compiled regions, where it is told that these generate
 #: no code; and what else than elementwise operators these call, too.
 MIN_INSIDE = 0.5
@@ -57,7 +61,7 @@ class EagerOpsOutsideCompiled(Rule):
 
     ## When it is harmless
     The optimizer, loading of data and backward passes of compiled graphs do not count. A program
-    that compiles nothing is not what this is about. With a GPU that is at work all the time, time on
+    that compiles nothing is not what this is about. Nor do waits for the GPU in operators. With a GPU that is at work all the time, time on
     the CPU is hidden, and the rule keeps quiet.
 
     ## What to do
@@ -111,6 +115,7 @@ class EagerOpsOutsideCompiled(Rule):
         operators: Table[Operator],
         graphs: Table[CompiledGraph],
         generated: Table[InductorKernel],
+        places: Table[SyncTime],
     ) -> Iterator[Finding]:
         """Yield one finding per trace with compiled regions and much eager work beside them.
 
@@ -124,8 +129,12 @@ class EagerOpsOutsideCompiled(Rule):
             work = eager + compiled
             if not compiled or not run.total("regions") or not run.waits_for_host:
                 continue
+            part = min(1.0, share_of(run.ms, run.window.record.ms))
+            waits = _waits(places, source)
+            waited = min(eager, part * sum(waits.values()))
+            eager, work = eager - waited, work - waited
             if eager >= max(MIN_SHARE * work, MIN_OF_STEP * run.ms, MIN_MS * run.n):
-                yield self._finding(run, eager, compiled, own)
+                yield self._finding(run, (eager, compiled, waited), own, waits)
 
     def _one_by_one(self, run: Run, operators: list[Seen[Operator]]) -> Iterator[Finding]:
         """Yield that what is compiled generates no code: each operator is called by itself.
@@ -173,10 +182,18 @@ class EagerOpsOutsideCompiled(Rule):
             data=data,
         )
 
-    def _finding(self, run: Run, eager: float, compiled: float, own: Table[SelfTime]) -> Finding:
-        rows = [row for row in own.within(run.window.first.input) if "::" in row.record.name]
-        rows.sort(key=lambda row: (-row.record.ms, row.record.name))
-        rest = run.ms - eager - compiled - _elsewhere(run)
+    def _finding(
+        self,
+        run: Run,
+        times: tuple[float, float, float],
+        own: Table[SelfTime],
+        waits: dict[str, float],
+    ) -> Finding:
+        eager, compiled, waited = times
+        told = [row for row in own.within(run.window.first.input) if "::" in row.record.name]
+        less = [(row.record.ms - waits.get(row.record.name, 0.0), row) for row in told]
+        rows = sorted(less, key=lambda pair: (-pair[0], pair[1].record.name))[:MAX_TOLD]
+        rest = run.ms - eager - compiled - waited - _elsewhere(run)
         python = (
             f" Another {length(rest)} ({percent(rest / run.ms)}) pass in no operator: Python."
             if rest >= MIN_SHARE * run.ms and run.window.record.threads == 1
@@ -188,15 +205,19 @@ class EagerOpsOutsideCompiled(Rule):
             title=f"{percent(eager / (eager + compiled))} of operator time is not compiled",
             message=(
                 f"Of {run.of}, {length(run.ms)}, compiled code takes {length(compiled)} and "
-                f"operators outside of it {length(eager)}.{python}"
+                f"operators outside of it {length(eager)}{_but(waited, eager)}.{python}"
             ),
             confidence=Confidence.MEDIUM,
             count=run.n,
             evidence=[
-                run.quote(f"{length(run.spans[0].record.eager_ms or 0)} of eager operators"),
+                run.quote(
+                    f"{length(run.spans[0].record.eager_ms or 0)} of eager operators"
+                    + (", with their waits" if waited else "")
+                ),
                 *[
-                    row.quote(f"{length(row.record.ms)} in the whole trace, wherever it runs")
-                    for row in rows[:MAX_TOLD]
+                    row.quote(f"{length(ms)} in the whole trace, wherever it runs")
+                    for ms, row in rows
+                    if ms > 0
                 ],
             ],
             cost=Cost(ms=eager, share=eager / run.ms, basis="upper_bound", of=run.of),
@@ -207,3 +228,17 @@ class EagerOpsOutsideCompiled(Rule):
 
 def _elsewhere(run: Run) -> float:
     return sum(run.total(field) for field in ("dispatch_ms", "loading_ms", "optimizer_ms"))
+
+
+def _waits(places: Table[SyncTime], source: str) -> dict[str, float]:
+    """Return for how long operators wait for the device: compiled, they would wait as long."""
+    found: defaultdict[str, float] = defaultdict(float)
+    for row in places.within(source):
+        if "::" in row.record.operator:
+            found[row.record.operator] += row.record.ms
+    return dict(found)
+
+
+def _but(waited: float, eager: float) -> str:
+    told = waited >= MIN_WAITED * eager
+    return f", without {length(waited)} in which they wait for the GPU" if told else ""

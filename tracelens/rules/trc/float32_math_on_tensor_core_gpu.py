@@ -12,13 +12,18 @@ from tracelens.rules import Rule
 from tracelens.traces.measured import TraceHeader
 from tracelens.traces.peaks import peak
 from tracelens.traces.rows import KernelTime, Timeline
-from tracelens.traces.views import COMPUTING, computing, devices
+from tracelens.traces.views import COMPUTING, computing, devices, whole
 from tracelens.words import length, percent
 
 __all__ = ["Float32MathOnTensorCoreGpu"]
 
 MIN_SHARE = 0.05
 MIN_MS = 1.0
+#: TF32: share of the computing from which on it is told, and of the time that the GPU computes.
+MIN_TF32 = 0.25
+FED = 0.9
+#: What tensor cores compute in less than 32 bits.
+SHORTER = frozenset({"bf16", "f16", "fp8", "fp4"})
 MAX_QUOTED = 4
 #: What tensor cores would compute.
 KINDS = frozenset({"gemm", "convolution"})
@@ -47,7 +52,8 @@ class Float32MathOnTensorCoreGpu(Rule):
 
     ## When it is harmless
     Where the results need 24 bits. Below 5 % of the time in which the GPU computes the rule keeps
-    quiet; so it does for products on Ampere and later, which TRC019 is about.
+    quiet; so it does for products on Ampere and later, which TRC019 is about. Products in TF32 are
+    told from 25 % on, where the GPU computes for 90 % of the time and hardly any product is in 16 bits.
 
     ## What to do
     Mixed precision: ``autocast``, with a ``GradScaler`` for float16.
@@ -98,25 +104,70 @@ class Float32MathOnTensorCoreGpu(Rule):
         for header in headers:
             source = header.first.input
             rows = list(_slow(header.record, kernels.within(source)))
-            whole = computing(timelines, source)
+            busy = computing(timelines, source)
             ms = sum(row.record.sum_ms for row in rows)
-            if ms >= max(MIN_MS, MIN_SHARE * whole):
+            if ms >= max(MIN_MS, MIN_SHARE * busy):
                 rows.sort(key=lambda row: -row.record.sum_ms)
                 each = devices(timelines, source)
-                yield self._finding(header.record, rows, ms, whole, each=each)
+                yield self._finding(header.record, rows, ms, busy, each=each)
+            yield from self._in_tf32(header.record, list(kernels.within(source)), timelines, source)
+
+    def _in_tf32(
+        self,
+        header: TraceHeader,
+        kernels: list[Seen[KernelTime]],
+        timelines: Table[Timeline],
+        source: str,
+    ) -> Iterator[Finding]:
+        """Yield that a busy GPU computes products in TF32, and hardly any in 16 bits."""
+        products = [row for row in kernels if row.record.kind in KINDS]
+        rows = [row for row in products if row.record.dtype == "tf32"]
+        shorter = sum(row.record.sum_ms for row in products if row.record.dtype in SHORTER)
+        ms, busy = sum(row.record.sum_ms for row in rows), computing(timelines, source)
+        fed = busy >= FED * whole(timelines, source) > 0
+        newer = (header.major or 0) >= AMPERE and any("NVIDIA" in n for n in header.devices)
+        if not (fed and newer) or ms < max(MIN_MS, MIN_TF32 * busy) or shorter >= MIN_SHARE * ms:
+            return
+        rows.sort(key=lambda row: -row.record.sum_ms)
+        data = Float32(device=header.devices[0], ms=ms, of_ms=busy, bfloat16=True)
+        saved = ms / 2
+        yield self.finding(
+            "tf32",
+            title=f"products in TF32 take {percent(ms / busy)} of {COMPUTING}, hardly any are in "
+            "16 bits",
+            message=(
+                f"The GPU has enough to do. {sum(row.record.n for row in rows):,} matrix products "
+                f"and convolutions in TF32 take {length(ms)}: in 16 bits tensor cores do twice as "
+                "many operations, and what is around the products moves half as many bytes."
+            ),
+            confidence=Confidence.MEDIUM,
+            count=sum(row.record.n for row in rows),
+            evidence=[
+                row.quote(f"{row.record.n} times, {length(row.record.sum_ms)} in all")
+                for row in rows[:MAX_QUOTED]
+            ],
+            cost=Cost(
+                ms=saved / devices(timelines, source),
+                share=min(1.0, saved / busy),
+                basis="upper_bound",
+                of=COMPUTING,
+            ),
+            advice=self.advise(data),
+            data=data,
+        )
 
     def _finding(
         self,
         header: TraceHeader,
         rows: list[Seen[KernelTime]],
         ms: float,
-        whole: float,
+        busy: float,
         *,
         each: int,
     ) -> Finding:
         device = next((name for name in header.devices if name), "this GPU")
         newer = (header.major or 0) >= AMPERE or "AMD" in device
-        data = Float32(device=device, ms=ms, of_ms=whole, bfloat16=newer)
+        data = Float32(device=device, ms=ms, of_ms=busy, bfloat16=newer)
         rates = peak(device)
         faster = (
             f" Its tensor cores reach {rates.half:.0f} TFLOP/s in 16 bits, its plain ones "
@@ -126,7 +177,7 @@ class Float32MathOnTensorCoreGpu(Rule):
         )
         return self.finding(
             "float32",
-            title=f"products in float32 take {percent(ms / whole)} of {COMPUTING}",
+            title=f"products in float32 take {percent(ms / busy)} of {COMPUTING}",
             message=(
                 f"{sum(row.record.n for row in rows):,} matrix products and convolutions in "
                 f"float32 take {length(ms)} on {device}.{faster}"
@@ -137,7 +188,7 @@ class Float32MathOnTensorCoreGpu(Rule):
                 row.quote(f"{row.record.n} times, {length(row.record.sum_ms)} in all")
                 for row in rows[:MAX_QUOTED]
             ],
-            cost=Cost(ms=ms / each, share=min(1.0, ms / whole), basis="upper_bound", of=COMPUTING),
+            cost=Cost(ms=ms / each, share=min(1.0, ms / busy), basis="upper_bound", of=COMPUTING),
             advice=self.advise(data),
             data=data,
         )

@@ -229,7 +229,7 @@ class GpuIdle(Rule):
                 own = last is not None and last.first.input == view.source
                 alone = own and waited >= MOST * view.idle_ms
                 doing = _computing(view, operators, calls)
-                graphs = may_record(headers, view.source, recompiles)
+                graphs = may_record(headers, view.source, recompiles, calls)
                 graphs = graphs and not replicates(notes, frames, view.source)
                 count = len(view.run.all_steps)
                 sizing = sized(operators, view.source, count, view.run.window.record.launches)
@@ -392,7 +392,7 @@ def _longest(view: View) -> str:
     """Name what the host was in for longest, in gaps that are worth naming."""
     named: defaultdict[str, float] = defaultdict(float)
     for row in view.held:
-        named[row.frame or row.operator] += row.ms
+        named[row.frame or row.operator] += row.inside_ms
     named.pop("", None)
     longest = sorted(named.items(), key=lambda pair: -pair[1])[:1]
     return "".join(

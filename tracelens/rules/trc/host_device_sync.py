@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.chrome_trace import BackwardNode, Operator, RuntimeCall
-from tracelens.remedies import Remedy
-from tracelens.report import Confidence, Cost, Finding, FindingData, Severity
+from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
+from tracelens.rules.trc._waiting import ONE_BY_ONE, REMEDIES, Waiting
 from tracelens.traces.measured import Step, Window
-from tracelens.traces.rows import CopyTime, SyncTime, Timeline
+from tracelens.traces.rows import CopyTime, HeldBy, SyncTime, Timeline
 from tracelens.traces.runs import Run, runs
-from tracelens.traces.views import stories, where_of
+from tracelens.traces.views import stories, views, where_of
 from tracelens.words import few, length, percent, share_of
 
 __all__ = ["HostDeviceSync"]
@@ -25,6 +25,8 @@ MIN_OF_IDLE = 0.2
 MIN_MS = 0.1
 #: Share of it in which the program loads data: then that is the cause.
 MOST = 0.5
+#: Share of it in which the host calls no operator: then it is Python that the device waits for.
+MAIN = 0.75
 #: Waits per step from which on they are more than the one at its end.
 SEVERAL = 1.5
 #: The same in a trace without steps; and milliseconds of idle time after each, on average, from
@@ -37,35 +39,11 @@ READERS = frozenset(
 )
 #: ... of these, those whose size depends on the data; and what reads one element.
 SIZED = READERS - {"_local_scalar_dense", "is_nonzero"}
-#: Results that are read per step from which on they are read one by one.
-ONE_BY_ONE = 10
 #: What asks of a tensor whether anything in it is so, as ``detect_anomaly`` does.
 ANY = "_is_any_true"
 #: Share of the time for which the host waits, and the device is idle at other times, from which on
 #: many waits are told: without them the host would be ahead by as much.
 MIN_LOST = 0.1
-
-
-class Waiting(FindingData):
-    """Waits for the device, and what comes of them."""
-
-    waits: int
-    idle_after_ms: float
-    loading_ms: float
-    start_ms: float
-    #: The frames of the program after which most idle time comes.
-    frames: tuple[str, ...]
-    #: Nothing reads results, and copies from pageable memory are as many as half the waits.
-    copies_wait: bool = False
-    #: What most idle time comes after: ``sizes``, ``reads``, ``events``, ``calls``; empty where
-    #: that is unknown.
-    after: str = ""
-    #: Results that are read per step.
-    reads: float = 0.0
-    #: Share of the idle time that comes after waits, where they are many and what follows is short.
-    of_idle: float = 0.0
-    #: Whether each node of the backward pass is looked at for NaN.
-    anomaly: bool = False
 
 
 class HostDeviceSync(Rule):
@@ -102,87 +80,7 @@ class HostDeviceSync(Rule):
     severity = Severity.WARNING
     unconfirmable = IN_THE_PROGRAM
     Data = Waiting
-    remedies = (
-        Remedy(
-            id="anomaly",
-            text="`detect_anomaly` looks at what each node of the backward pass returns, and waits "
-            "for the answer: switch it off, but to look for where NaN comes from.",
-            code="torch.autograd.set_detect_anomaly(False)",
-            when="each node of the backward pass is looked at for NaN",
-            applies=lambda data: data.anomaly,
-            proof="https://docs.pytorch.org/docs/stable/autograd.html#anomaly-detection",
-        ),
-        Remedy(
-            id="find",
-            text="Find the lines.",
-            code='torch.cuda.set_sync_debug_mode("warn")',
-            when="the trace has no stacks",
-            applies=lambda data: not data.frames and not data.anomaly,
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.cuda.set_sync_debug_mode.html",
-        ),
-        Remedy(
-            id="copies",
-            text="Each copy from pageable memory waits: make small tensors on the device, once; "
-            "let the DataLoader pin batches (pin_memory=True), and copy these without waiting. To "
-            "pin right before the copy takes as long as waiting.",
-            code="batch.to(device, non_blocking=True)",
-            when="copies to the device wait, and nothing reads results",
-            applies=lambda data: data.copies_wait,
-            proof="https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
-        ),
-        Remedy(
-            id="sizes",
-            text="A result whose size depends on the data (`x[mask]`, `nonzero()`) waits for that "
-            "size. Keep sizes as they are, or find all of them with one wait, as by sorting once.",
-            code="x = torch.where(mask, x, 0)",
-            when="sizes that depend on the data are waited for",
-            applies=lambda data: data.after == "sizes",
-            basis="untestable",
-            proof="it depends on what is selected",
-        ),
-        Remedy(
-            id="once",
-            text="Stack the results of a step, and read them at once.",
-            code="values = torch.stack(results).tolist()",
-            when="many results are read in a step",
-            applies=lambda data: (
-                data.after == "reads" and data.reads >= ONE_BY_ONE and not data.anomaly
-            ),
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.Tensor.tolist.html",
-        ),
-        Remedy(
-            id="events",
-            text="Events that measure time need no wait in the step: wait once, after the loop, "
-            "and read the times then. One that says when a copied result is there has to be "
-            "waited for: a step later, the wait is short.",
-            code="torch.cuda.synchronize(); ms = start.elapsed_time(end)  # after the loop",
-            when="events are waited for",
-            applies=lambda data: data.after == "events",
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.cuda.Event.html",
-        ),
-        Remedy(
-            id="calls",
-            text="Leave `torch.cuda.synchronize()` out of the step. To measure time, record "
-            "events, and wait once, after the loop.",
-            code="start.record(); ...; end.record()\n"
-            "torch.cuda.synchronize(); ms = start.elapsed_time(end)  # after the loop",
-            when="the program waits for the whole device by itself",
-            applies=lambda data: data.after == "calls",
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.cuda.Event.html",
-        ),
-        Remedy(
-            id="rarely",
-            text="Read results every N steps only.",
-            code="if step % 100 == 0: print(loss.item())",
-            when="results are read, or the trace does not say what waits",
-            applies=lambda data: (
-                not data.copies_wait
-                and not data.anomaly
-                and data.after not in {"sizes", "events", "calls"}
-            ),
-            proof="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
-        ),
-    )
+    remedies = REMEDIES
 
     def causes(self, finding: Finding) -> Iterable[Story]:
         """A device that is idle after waits: what is launched then comes late because of them."""
@@ -207,18 +105,25 @@ class HostDeviceSync(Rule):
         timelines: Table[Timeline],
         copies: Table[CopyTime],
         nodes: Table[BackwardNode],
+        held: Table[HeldBy],
     ) -> Iterator[Finding]:
         """Yield one finding per trace whose device is idle after waits, or because of them."""
+        gaps = {view.source: view.held for view in views(windows, steps, timelines, held)}
         for run in runs(windows, steps):
             idle = run.total("idle_after_wait_ms")
             whole = run.idle * run.ms
             source = run.window.first.input
-            lost = _lost(run, operators)
+            found = [row.record for row in places.within(source)]
+            back = [r.record for r in copies.within(source) if r.record.direction == "DtoH"]
+            behind = share_of(run.ms, run.window.record.ms) * sum(
+                place.caught_up_ms for place in found if "emcpy" in place.call
+            )
+            read_back = sum(row.n for row in back)
+            lost = _lost(run, operators, read_back, behind)
             idle = max(idle, lost)
             if run.on_device and idle >= max(MIN_SHARE * run.ms, MIN_OF_IDLE * whole, MIN_MS):
                 waits = [row for row in calls.within(source) if row.record.synchronizes]
                 readers = [row for row in operators.within(source) if row.record.op in READERS]
-                found = [row.record for row in places.within(source)]
                 starts = [
                     row.record.idle_start_ms or 0.0
                     for row in timelines.within(source)
@@ -233,20 +138,23 @@ class HostDeviceSync(Rule):
                 checks = sum(r.count for r in operators.within(source) if r.record.op == ANY)
                 run_back = sum(r.count for r in nodes.within(source) if r.record.evaluated)
                 looks = 2 * checks >= run_back > 0
-                times = idle, sum(starts), lost
-                yield self._finding(run, times, both, found, pageable, anomaly=looks)
+                python = _python(run, gaps.get(source, ()), idle)
+                times = idle, sum(starts), lost, behind, python
+                counts = pageable, read_back
+                yield self._finding(run, times, both, found, counts, anomaly=looks)
 
     def _finding(
         self,
         run: Run,
-        idles: tuple[float, float, float],
+        idles: tuple[float, float, float, float, float],
         calls: tuple[list[Seen[RuntimeCall]], list[Seen[Operator]]],
         places: list[SyncTime],
-        pageable: int,
+        copied: tuple[int, int],
         *,
         anomaly: bool,
     ) -> Finding:
-        (idle, start, lost), (waits, readers) = idles, calls
+        (idle, start, lost, behind, python), (waits, readers) = idles, calls
+        pageable, back = copied
         n = run.total("waits") / run.n
         per = "per step" if run.steps else "in the trace"
         several = n >= SEVERAL
@@ -254,7 +162,7 @@ class HostDeviceSync(Rule):
         what = f" In the whole trace, operators that need a result: {causes}." if causes else ""
         places.sort(key=lambda place: -place.idle_after_ms)
         frames = [place.user_frame for place in few([p for p in places if p.user_frame])]
-        after = _after(places, readers, run.total("waits"))
+        after = _after(places, readers, run.total("waits"), back)
         read = sum(row.count for row in readers if row.record.op == "_local_scalar_dense")
         data = Waiting(
             waits=int(run.total("waits")),
@@ -265,10 +173,18 @@ class HostDeviceSync(Rule):
             frames=tuple(frames),
             after=after,
             reads=read / max(1, run.n),
+            python_ms=python,
             anomaly=anomaly,
-            of_idle=round(share_of(idle, run.idle * run.ms), 6) if _many(run, idle) else 0.0,
+            of_idle=(
+                round(share_of(idle, run.idle * run.ms), 6)
+                if _many(run, idle) and not python
+                else 0.0
+            ),
         )
         after_ms = run.total("idle_after_wait_ms")
+        if behind and lost == idle:
+            what += f" While it catches up after {back:,} copies to the host, the GPU has nothing "
+            what += f"to do for {length(behind / run.n)}."
         loses = " Each time it has to get ahead of the GPU again." if lost == idle else ""
         what += " After each node of the backward pass it asks for NaN." if anomaly else ""
         lines = f" Most idle time follows `{frames[0]}`." if frames else ""
@@ -276,11 +192,13 @@ class HostDeviceSync(Rule):
             lines = f" Most idle time follows `{places[0].call}`."
         return self.finding(
             "waits",
-            title=f"{_times(n)} waits for the GPU {per} leave it idle for {percent(idle / run.ms)}",
+            title=f"{_times(n)} waits for the GPU {per} leave it idle for {percent(idle / run.ms)}"
+            if not python
+            else f"Python between operators leaves the GPU idle for {percent(python / run.ms)}",
             message=(
                 f"The program waits {_times(n)} times {per}, "
                 f"{length(run.total('wait_ms') / run.n)} in all; after that the GPU has nothing "
-                f"to do for {length(after_ms / run.n)}.{loses}{what}{lines}"
+                f"to do for {length(after_ms / run.n)}.{_between(python)}{loses}{what}{lines}"
             ),
             severity=Severity.WARNING if several and run.steps else Severity.INFO,
             confidence=Confidence.HIGH if several and run.steps else Confidence.MEDIUM,
@@ -289,24 +207,55 @@ class HostDeviceSync(Rule):
                 *[row.quote(f"{row.count} calls, {length(row.ms)}") for row in few(waits)],
                 *[row.quote(f"{row.count} calls, {length(row.ms)}") for row in few(readers)],
             ],
-            cost=Cost(ms=idle, share=idle / run.ms, basis="upper_bound", of=run.of),
+            cost=Cost(
+                ms=python or idle, share=(python or idle) / run.ms, basis="upper_bound", of=run.of
+            ),
             where=where_of(frames[0]) if frames else None,
             advice=self.advise(data),
             data=data,
         )
 
 
-def _lost(run: Run, operators: Table[Operator]) -> float:
+def _python(run: Run, gaps: Sequence[HeldBy], idle: float) -> float:
+    """Return in how much of the idle time the host is late and calls nothing, if that is most.
+
+    That is known where operators were recorded, and no Python functions were. Gaps of less than a
+    millisecond are what a program needs that goes on as soon as it has waited.
+    """
+    whole = run.window.record
+    if whole.python_calls or not whole.operators_ms:
+        return 0.0
+    bare = (
+        row.waited_ms * share_of(row.long_ms, row.ms)
+        for row in gaps
+        if row.cause == "not_launched" and not (row.operator or row.frame or row.called)
+    )
+    ms = min(idle, sum(bare))
+    return ms if ms >= MAIN * idle else 0.0
+
+
+def _between(python: float) -> str:
+    """Say what the host does then, where it is Python alone."""
+    return (
+        f" In {length(python)} of it the host calls no operator, and nothing of the runtime: it "
+        "runs Python, or waits there. The waits are not what takes that time."
+        if python
+        else ""
+    )
+
+
+def _lost(run: Run, operators: Table[Operator], back: int, behind: float) -> float:
     """Return how much of the idle time many waits bring: what the host loses in them, at most.
 
     Before it waits, the host is ahead of the device; afterwards it has to catch up. Waits for sizes
-    or results alone are looked at, in steps of which they are many.
+    or results, and copies to the host, ``back``, alone are looked at, in steps of which they are
+    many. ``behind`` is what is idle while the host catches up after copies.
     """
     read = (row for row in operators.within(run.window.first.input) if row.record.op in READERS)
-    most = max((row.count for row in read), default=0)
+    most = max(back, max((row.count for row in read), default=0))
     if not run.steps or most < ONE_BY_ONE * len(run.all_steps):
         return 0.0
-    lost = min(run.total("wait_ms"), run.idle * run.ms)
+    lost = min(run.total("wait_ms") + behind, run.idle * run.ms)
     return lost if lost >= MIN_LOST * run.ms else 0.0
 
 
@@ -321,14 +270,16 @@ def _many(run: Run, idle: float) -> bool:
     return waits >= least and idle < LONG_MS * waits
 
 
-def _after(places: list[SyncTime], readers: list[Seen[Operator]], waits: float) -> str:
+def _after(places: list[SyncTime], readers: list[Seen[Operator]], waits: float, back: int) -> str:
     """Return what most of the idle time comes after: by its place, or else by how often it is."""
     whole = sum(place.idle_after_ms for place in places)
     for word, kind in (("EventSynchronize", "events"), ("DeviceSynchronize", "calls")):
         timed = [p for p in places if word in p.call and not p.operator]
         if whole > 0 and sum(place.idle_after_ms for place in timed) >= MOST * whole:
             return kind
-    counts = {"sizes": 0, "reads": 0}
+    # Of an operator that needs a result, that is copied; ``is_nonzero`` has it read.
+    those = sum(row.count for row in readers if row.record.op != "is_nonzero")
+    counts = {"sizes": 0, "reads": 0, "copies": max(0, back - those)}
     for row in readers:
         counts["sizes" if row.record.op in SIZED else "reads"] += row.count
     longest = max(counts, key=lambda kind: counts[kind])

@@ -12,8 +12,9 @@ from tracelens.logs.chrome_trace import PythonFunction, RuntimeCall
 from tracelens.report import Confidence, Cost, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
-from tracelens.rules.trc._holding import BACKWARD, GARBAGE, REMEDIES, WAITS, Holding, doing
-from tracelens.rules.trc._pauses import called_in, is_stray, named
+from tracelens.rules.trc._graphs import in_use
+from tracelens.rules.trc._holding import BACKWARD, GARBAGE, REMEDIES, WAITS, Holding, Known, doing
+from tracelens.rules.trc._pauses import called_away, called_in, is_stray, named
 from tracelens.traces.host_work import Work, work_of
 from tracelens.traces.measured import Step, Window
 from tracelens.traces.rows import BetweenOperators, CopyTime, HeldBy, MemoryTraffic, Timeline
@@ -138,8 +139,8 @@ class HostWorkHoldsDevice(Rule):
                     own = ms >= BETWEEN * gaps * view.window_ms / max(view.launches, 1.0)
                 long = own or ms >= MIN_OPERATOR_MS * gaps
                 if long and ms >= max(MIN_MS, MIN_SHARE * view.window_ms):
-                    times = ms, int(gaps), MANY_RESULTS <= gaps <= read
-                    yield self._finding(view, place, inside[place], times)
+                    known = MANY_RESULTS <= gaps <= read, in_use(calls, view.source)
+                    yield self._finding(view, place, inside[place], (ms, int(gaps), *known))
 
     def _on_cpu(
         self,
@@ -165,7 +166,7 @@ class HostWorkHoldsDevice(Rule):
             if row.record.called == BACKWARD or is_stray(row.record, calls, took):
                 continue  # torch's own: it sorts its nodes, and lets go of what was kept
             if name and not any(word in name for word in NOT_WORK[:2]):
-                sums[name][0] += row.record.ms
+                sums[name][0] += row.record.frame_ms if called_away(row.record) else row.record.ms
                 sums[name][1] += row.record.count
                 longest = inner.get(name, row)
                 inner[name] = max(longest, row, key=lambda each: each.record.ms)
@@ -244,7 +245,7 @@ class HostWorkHoldsDevice(Rule):
             of_ms=whole,
             of_late=0.0,
             on_cpu=True,
-            work=_work(name, "", inner.frame, model=inner.in_model),
+            work=_work(name, called_away(inner), inner.frame, model=inner.in_model),
             called=inner.called if inner.ms >= MAIN * ms else "",
             region=region,
         )
@@ -319,9 +320,9 @@ class HostWorkHoldsDevice(Rule):
         return stories(["capture", *starts, beside(finding)], finding)
 
     def _finding(
-        self, view: View, place: tuple[str, str], longest: HeldBy, times: tuple[float, int, bool]
+        self, view: View, place: tuple[str, str], longest: HeldBy, known: Known
     ) -> Finding:
-        (frame, operator), (ms, gaps, results) = place, times
+        (frame, operator), (ms, gaps, results, graphed) = place, known
         late = max(view.late_ms, ms)
         computes = ms >= MIN_OPERATOR_MS * gaps  # to launch takes less
         within = longest.operator if computes else ""
@@ -336,6 +337,7 @@ class HostWorkHoldsDevice(Rule):
             work=work,
             called=longest.called if longest.called in {GARBAGE, *WAITS} else "",
             results=results,
+            graphed=graphed,
         )
         inner = f" It calls `{data.called}`: {doing(data)}" if data.called else ""
         if work == Work.COMPUTES:

@@ -169,7 +169,7 @@ class LaunchBound(Rule):
             late = view.late_ms - in_long_gaps(view)
             if view.is_much(late):
                 norms = norms_one_by_one(operators, nodes, view.source, len(run.all_steps))
-                graphs = may_record(headers, view.source, recompiles)
+                graphs = may_record(headers, view.source, recompiles, calls)
                 ms = run.window.record.ms
                 line = busiest(frames, view.source, ms)
                 called = operators, view.source, len(run.all_steps), run.window.record.launches

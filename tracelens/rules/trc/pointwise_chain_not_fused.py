@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.logs.chrome_trace import BackwardNode, Operator, PythonFunction
-from tracelens.report import Confidence, Cost, Finding, Severity
+from tracelens.report import Confidence, Cost, EvidenceLine, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.rules.trc._chains import REMEDIES, Chains, has_penalty
@@ -211,11 +213,12 @@ class PointwiseChainNotFused(Rule):
             part_of="scores" if scores >= ALL_BUT * saved else "",
         )
         what, of = ("operators", "the trace") if on_cpu else ("kernels", COMPUTING)
-        told = "; ".join(
-            f"{' + '.join(f'`{name}`' for name in row.record.kernels[:MAX_NAMED])}, "
-            f"{row.record.n} times"
-            for row in rows[:MAX_BEHIND]
-        )
+        named: defaultdict[str, int] = defaultdict(int)
+        for row in rows:
+            names = " + ".join(f"`{name}`" for name in row.record.kernels[:MAX_NAMED])
+            named[names] += row.record.n
+        most = list(named.items())[:MAX_BEHIND]
+        told = "; ".join(f"{names}, {n} times" for names, n in most)
         return self.finding(
             "behind",
             title=f"{kernels:,} {what} run in {times:,} sequences that could be fewer",
@@ -227,7 +230,7 @@ class PointwiseChainNotFused(Rule):
             ),
             confidence=Confidence.MEDIUM,
             count=times,
-            evidence=[row.quote(f"begins {row.record.n} of them") for row in rows[:MAX_BEHIND]],
+            evidence=_firsts([(row, row.record.n) for row in rows], "of them")[:MAX_BEHIND],
             cost=Cost(ms=saved, share=saved / busy, basis="upper_bound", of=of),
             advice=self.advise(data),
             data=data,
@@ -306,10 +309,12 @@ class PointwiseChainNotFused(Rule):
         saved = min(_save(rows), ms, busy)
         alike = "" if on_cpu else " over about as many elements"
         what, of = ("operators", "the trace") if on_cpu else ("kernels", COMPUTING)
-        told = "; ".join(
-            f"{_names(row.record)}, {row.record.count} times, {length(row.record.ms)}"
-            for row in rows[:MAX_TOLD]
-        )
+        alikes: defaultdict[str, list[float]] = defaultdict(lambda: [0, 0.0])
+        for row in rows:
+            alikes[_names(row.record)][0] += row.record.count
+            alikes[_names(row.record)][1] += row.record.ms
+        most = list(alikes.items())[:MAX_TOLD]
+        told = "; ".join(f"{names}, {n:.0f} times, {length(us)}" for names, (n, us) in most)
         squared = sum(row.record.ms for row in rows if row.record.kernels in _DISTANCES)
         updates = sum(row.record.ms for row in rows if _UPDATES.search(row.record.kernels[-1]))
         data = Chains(
@@ -337,8 +342,8 @@ class PointwiseChainNotFused(Rule):
             where=where_of(str(line.record)) if line is not None else launched and launched.where,
             confidence=Confidence.MEDIUM,
             count=times,
-            evidence=[
-                row.quote(f"begins {row.record.count} such sequences") for row in rows[:MAX_TOLD]
+            evidence=_firsts([(row, row.record.count) for row in rows], "such sequences")[
+                :MAX_TOLD
             ],
             cost=Cost(ms=saved, share=saved / busy, basis="upper_bound", of=of),
             advice=self.advise(data),
@@ -352,6 +357,15 @@ def _line(lines: Table[LaunchedAt], source: str, chains: list[Seen[Chain]]) -> L
     rows = [row.record for row in lines.within(source)]
     rows = [row for row in rows if work_of(row.kernel) in names or row.kernel in names]
     return launching(rows, sum(row.device_ms for row in rows))
+
+
+def _firsts(rows: Sequence[tuple[Seen[Any], int]], what: str) -> list[EvidenceLine]:
+    """Return the kernels that sequences begin with, each once."""
+    firsts: dict[int, tuple[Seen[Any], int]] = {}
+    for row, n in rows:
+        first, before = firsts.get(row.first.line, (row, 0))
+        firsts[row.first.line] = first, before + n
+    return [row.quote(f"begins {n} {what}") for row, n in firsts.values()]
 
 
 def _in_loss(row: KernelSequence, loss: Loss) -> bool:

@@ -26,6 +26,8 @@ MAIN = 0.5
 MAX_QUOTED = 4
 #: What products on tensor cores have in their names.
 TENSOR_CORES = ("tf32", "s1688", "tensorop", "xmma")
+#: ... and what of other types is called by the same name: ``precomputed_convolve_sgemm<half>``.
+SHORTER = ("half", "bfloat16", "bf16", "fp16", "f16")
 #: ... and newer ones on plain cores: fused multiply-adds of float32.
 FFMA = "xmma_gemm_f32f32_f32f32_f32"
 
@@ -180,7 +182,7 @@ def _is_plain_name(name: str) -> bool:
     name = name.lower()
     if FFMA in name:
         return True
-    return "sgemm" in name and not any(word in name for word in TENSOR_CORES)
+    return "sgemm" in name and not any(word in name for word in (*TENSOR_CORES, *SHORTER))
 
 
 def _has_tf32(header: TraceHeader) -> bool:
