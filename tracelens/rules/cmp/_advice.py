@@ -142,7 +142,7 @@ REMEDIES = (
             "the same. With 24 layers of a transformer in training, the start took 0.45 of the "
             f"CPU time, and a step 1.15 times as long.{'' if data.blocks_in else MODEL}"
         ),
-        when="the guards name a block that the model repeats",
+        when="the guards name a block that the model repeats, whose weights are no constants",
         applies=lambda data: data.blocks >= MIN_BLOCKS,
         code=lambda data: (
             f"for number, block in enumerate({_list(data)}):\n    {_list(data)}[number] = "
