@@ -21,6 +21,7 @@ from tracelens.inductor.epilogue_causes import (
 )
 from tracelens.inductor.epilogues import Unfused, Winners, unfused
 from tracelens.inductor.graphs import call_ms, is_below_guards, library_ms
+from tracelens.inductor.natives import natives
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.remedies import (
     FREEZING,
@@ -41,6 +42,7 @@ from tracelens.words import size
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
+    from tracelens.inductor.library_calls import LibraryCall, LibraryRun
     from tracelens.logs.autotune import AutotuneTable
     from tracelens.logs.chrome_trace import CompiledRegion
     from tracelens.logs.graph_code import FxGraph
@@ -86,7 +88,8 @@ class UnfusedEpilogue(Rule):
 
     Not frozen, float32 layers of few weights (32 KiB, or 2 % of what the graph moves) took as long
     as frozen ones, tuned or not, whatever passed through memory: a note, unless reorders take a
-    fifth of oneDNN's time, of which freezing saves some.
+    fifth of oneDNN's time, of which freezing saves some, or ATen computes convolutions by itself
+    that are oneDNN's once they are frozen (IND004).
 
     ## What to do
     For inference on a CPU, freeze the model: oneDNN then takes activations and sums along. Frozen
@@ -224,6 +227,8 @@ class UnfusedEpilogue(Rule):
         regions: Table[CompiledRegion],
         graphs: Table[FxGraph],
         latencies: Table[GuardLatency],
+        calls: Table[LibraryCall],
+        ran: Table[LibraryRun],
     ) -> Iterator[Finding]:
         """Yield one finding per library operator and cause."""
         lines = graphs.derived(Lines)
@@ -247,7 +252,8 @@ class UnfusedEpilogue(Rule):
             if pairs[0].content.dtype == "bfloat16" and cause in {Cause.UNFROZEN, Cause.PLAIN}:
                 alone = lacks_bfloat16(facts_of(run), modules) is not False
                 harmless = _ALONE if alone else harmless
-            if cause is Cause.UNFROZEN and not harmless and freezes_in_vain(pairs, ms, execs):
+            in_vain = cause is Cause.UNFROZEN and freezes_in_vain(pairs, ms, execs)
+            if in_vain and not harmless and not natives(unprepared(pairs[0].seen), calls, ran):
                 harmless = _IN_VAIN
             if cause is Cause.UNFROZEN and not harmless and slower_packed(weights):
                 harmless = SLOWER_PACKED
