@@ -15,6 +15,7 @@ from tracelens.report import Confidence, Cost, Finding, Severity, Where, stories
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.rules.cmp._advice import MIN_BLOCKS, REMEDIES, CompileData
+from tracelens.rules.cmp._kernel import of_kernel
 from tracelens.words import few, length
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
     from tracelens.logs.guards import GuardTree
     from tracelens.logs.onednn_verbose import PrimitiveExec
+    from tracelens.logs.output_code import OutputModule
     from tracelens.logs.recompiles import Recompile
     from tracelens.logs.torch_log import CompileSpan
 
@@ -111,6 +113,7 @@ class CompileTimeDominates(Rule):
         spans: Table[CompileSpan],
         execs: Table[PrimitiveExec],
         run: Table[RunFacts],
+        modules: Table[OutputModule],
         evidence: Evidence,
     ) -> Iterator[Finding]:
         """Yield one finding: of several ranks, which compile side by side, the slowest counts."""
@@ -120,6 +123,7 @@ class CompileTimeDominates(Rule):
             from tracelens.dynamo.called_often import called_often  # noqa: PLC0415 -- of few logs
             from tracelens.dynamo.siblings import siblings  # noqa: PLC0415
             from tracelens.dynamo.unrolled import unrolled  # noqa: PLC0415
+            from tracelens.inductor.longest import longest  # noqa: PLC0415
 
             told = sums.again_seconds if len(recompiles) else 0.0
             told += sum(row.count * (row.record.seconds or 0.0) for row in tables)
@@ -138,6 +142,10 @@ class CompileTimeDominates(Rule):
                 return
             blocks = _blocks(trees, graphs, alike, run)
             finding = self._finding(sums, rest, blocks, unrolled(graphs), harmless)
+            long = longest(modules, graphs)
+            if long.is_of_slices or (long.lines and not finding.data["rounds"]):
+                yield of_kernel(self, finding, long)
+                return
             asked = is_start and finding.harmless is not None and _is_asked(sums, evidence)
             quiet = {"harmless": None, "severity": self.severity}
             yield finding.model_copy(update=quiet) if asked else finding
