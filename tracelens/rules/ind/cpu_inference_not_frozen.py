@@ -34,11 +34,10 @@ from tracelens.words import plural, size
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
-    from tracelens.inductor.library_calls import LibraryCall, LibraryRun
     from tracelens.logs.chrome_trace import CompiledRegion
     from tracelens.logs.graph_code import FxGraph
     from tracelens.logs.guards import GuardLatency
-    from tracelens.logs.onednn_verbose import CpuIsa
+    from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveExec
 
 __all__ = ["CpuInferenceNotFrozen"]
 
@@ -50,8 +49,6 @@ _LITTLE = "the weights are a small part of what the graph reads, or stay in a ca
 _BELOW_GUARDS = "checking the guards of a call takes longer than reading these weights"
 _NOT_PACKED = "without AVX-512, freezing packs no bfloat16 weights"
 MAX_QUOTED = 3
-#: Dimensions of the weight of a convolution over three.
-VOLUME = 5
 #: Bytes of weights that a second copy of matters for.
 MANY = 1 << 28
 
@@ -84,10 +81,9 @@ class CpuInferenceNotFrozen(Rule):
     has 256 KiB: frozen, those took 1.3 to 2 times as long; and so are bfloat16 layers on a CPU
     without AVX-512: torch packs none of them there (ONE023).
 
-    It is no note where convolutions left no line of oneDNN's, though others of the same graph did:
-    ATen computes small ones of one sample in its own way, and those over three dimensions however
-    wide they are. With these, a frozen step took 0.2 to 0.4 of the time (3.6 ms in place of 17.6,
-    51 in place of 134).
+    It is no note where convolutions over three dimensions left no line of oneDNN's, though others
+    of the same graph did: ATen computes those of one sample in its own way, however wide they are.
+    Frozen, a step took 0.2 to 0.4 of the time (3.6 ms in place of 17.6, 51 in place of 134).
 
     ## What to do
     Freeze, and call the model under ``torch.no_grad()``. It is not always a win: compare, and see
@@ -123,7 +119,7 @@ class CpuInferenceNotFrozen(Rule):
         #: Weights that kernels copy to another layout in every call.
         copied: int
         graphs: int
-        #: Convolutions that left no line of oneDNN's, though others of the graph did.
+        #: Convolutions over three dimensions without a line of oneDNN's, though others have one.
         natives: int = 0
         #: Data type of the largest weight.
         dtypes: str
@@ -181,8 +177,7 @@ class CpuInferenceNotFrozen(Rule):
         isas: Table[CpuIsa],
         regions: Table[CompiledRegion],
         latencies: Table[GuardLatency],
-        calls: Table[LibraryCall],
-        ran: Table[LibraryRun],
+        execs: Table[PrimitiveExec],
     ) -> Iterator[Finding]:
         """Yield one finding for the whole log: it is one setting."""
         if is_training(modules):
@@ -196,8 +191,7 @@ class CpuInferenceNotFrozen(Rule):
         slower = slower_packed(found)
         found = heaviest(found, lambda product: id(product.seen), lambda product: product.bytes)
         found.sort(key=lambda product: -product.bytes)
-        own = natives(found, calls, ran)
-        volumes = sum(len(product.weight.size or ()) == VOLUME for product in own)
+        own = natives(found, execs)
         total = sum({product.weight.name: product.bytes for product in found}.values())
         arm = is_arm(isas) and any(p.weight.dtype == "bfloat16" for p in found)
         ops = Counter(product.call.op == "convolution" for product in found)
@@ -224,7 +218,7 @@ class CpuInferenceNotFrozen(Rule):
         yield self.finding(
             "not frozen",
             title=f"an inference graph takes the weights of {_told(found)} as inputs",
-            message=_message(found, total, count, arm=arm, plain=plain) + _of_natives(own, volumes),
+            message=_message(found, total, count, arm=arm, plain=plain) + _of_natives(own),
             severity=Severity.WARNING
             if total >= LARGE and not arm and not plain
             else Severity.INFO,
@@ -262,15 +256,15 @@ def _message(found: list[Unprepared], total: int, count: int, *, arm: bool, plai
     return text
 
 
-def _of_natives(own: list[Unprepared], volumes: int) -> str:
+def _of_natives(own: list[Unprepared]) -> str:
     if not own:
         return ""
     number = "one convolution" if len(own) == 1 else f"{len(own)} convolutions"
-    kind = " over three dimensions" if volumes == len(own) else ""
-    text = f" oneDNN has no line of {number}{kind}: ATen computes small ones of one sample by "
-    text += "itself. Frozen, oneDNN computes them"
-    measured = ": in two programs with such volumes, a step took 0.2 to 0.4 of the time"
-    return f"{text}{measured if volumes else ''}."
+    return (
+        f" oneDNN has no line of {number} over three dimensions: ATen computes small ones of one "
+        "sample by itself. Frozen, oneDNN computes them: in two programs with such volumes, a step "
+        "took 0.2 to 0.4 of the time."
+    )
 
 
 def _note(product: Unprepared) -> str:

@@ -42,7 +42,6 @@ from tracelens.words import size
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
-    from tracelens.inductor.library_calls import LibraryCall, LibraryRun
     from tracelens.logs.autotune import AutotuneTable
     from tracelens.logs.chrome_trace import CompiledRegion
     from tracelens.logs.graph_code import FxGraph
@@ -227,8 +226,6 @@ class UnfusedEpilogue(Rule):
         regions: Table[CompiledRegion],
         graphs: Table[FxGraph],
         latencies: Table[GuardLatency],
-        calls: Table[LibraryCall],
-        ran: Table[LibraryRun],
     ) -> Iterator[Finding]:
         """Yield one finding per library operator and cause."""
         lines = graphs.derived(Lines)
@@ -252,9 +249,8 @@ class UnfusedEpilogue(Rule):
             if pairs[0].content.dtype == "bfloat16" and cause in {Cause.UNFROZEN, Cause.PLAIN}:
                 alone = lacks_bfloat16(facts_of(run), modules) is not False
                 harmless = _ALONE if alone else harmless
-            in_vain = cause is Cause.UNFROZEN and freezes_in_vain(pairs, ms, execs)
-            if in_vain and not harmless and not natives(unprepared(pairs[0].seen), calls, ran):
-                harmless = _IN_VAIN
+            if cause is Cause.UNFROZEN and not harmless and freezes_in_vain(pairs, ms, execs):
+                harmless = None if natives(unprepared(pairs[0].seen), execs) else _IN_VAIN
             if cause is Cause.UNFROZEN and not harmless and slower_packed(weights):
                 harmless = SLOWER_PACKED
             count, known = moved(pairs)
