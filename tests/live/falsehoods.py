@@ -144,7 +144,7 @@ PLANTED: Sequence[Planted] = (
     Planted("recompiles", "GRD003", "scaled", 6, "guards on values", DYNAMIC),
     # A program that compiles nothing.
     Planted("onednn", "IND004", "step", 8, "weights are inputs", FREEZING),
-    Planted("onednn", "ONE003", "step", 8, "weights are reordered before every use", FREEZING),
+    Planted("onednn", "ONE003", "step", 8, "reordered before every use", FREEZING),
     Planted("onednn", "ONE001", "step", 8, "ran on the reference implementation", FREEZING),
     Planted("onednn", "ONE018", "step", 8, "weights in a plain layout"),
     Planted("onednn", "RCP002", "step", 8, "compiled again for every size", DYNAMIC),

@@ -384,7 +384,7 @@ def test_a_small_part_is_seen_and_the_bar_is_as_wide_as_asked(one: Report, cells
     assert found is not None
     drawn = _spent.bar(found, cells)
     assert len(drawn) == cells
-    assert "H" in drawn
+    assert "K" in drawn
 
 
 def test_unrelated_runs_have_bars_of_their_own_and_no_sum(one: Report) -> None:
@@ -626,7 +626,7 @@ def test_only_what_was_judged_is_called_clean(reports: dict[str, Report]) -> Non
         assert ("</svg>clean</span>" in page) is (headline == "Nothing to fix")
 
 
-@pytest.mark.parametrize(("engine", "part"), [("cpu", "host"), ("gpu", "device")])
+@pytest.mark.parametrize(("engine", "part"), [("cpu", "oneDNN"), ("gpu", "device")])
 def test_what_ran_on_a_gpu_is_time_of_the_device(engine: str, part: str, tmp_path: Path) -> None:
     path = tmp_path / "run.log"
     path.write_text(

@@ -21,7 +21,7 @@ def test_the_first_screen_answers_the_questions(reports: dict[str, Report]) -> N
     assert " ".join(lines[:3]).startswith(
         "1 of 3 things costs you about 76 % of the time in oneDNN, and 1 more at most 23 "
     )
-    assert re.search(r"^time \|H+\| 445 ms$", screen, re.MULTILINE)
+    assert re.search(r"^time \|O+\| 445 ms$", screen, re.MULTILINE)
     assert "\nerror[ONE001] inner_product 64x64x64 bf16 ran on oneDNN's" in screen
     assert "--> ~/proj/seed.py:14 in forward" in screen
     assert "cost: 340 ms, 76 % of the time in oneDNN (measured); seen 4 times" in screen

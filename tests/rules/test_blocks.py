@@ -123,6 +123,36 @@ def test_three_blocks_are_worth_compiling_by_themselves(tmp_path: Path) -> None:
         assert "repeated-blocks" not in {one.id for one in told(tmp_path, guards).advice}
 
 
+CONSTANT = (
+    "| | +- ID_MATCH: ___check_obj_id({}._parameters['weight'], 139834064278272), "
+    "type=<class 'torch.nn.parameter.Parameter'>"
+)
+FROZEN = """\
+Output code:
+_frozen_param0 = None  # device(type='cpu') torch.float32 (8, 8) (8, 1) 7f2d3c0b9d50
+def call(args):
+    return ()
+"""
+
+
+def test_blocks_whose_weights_are_constants_share_no_code(tmp_path: Path) -> None:
+    blocks = [at("encoder", "layers", str(n), "ff") for n in range(3)]
+    guards = tree(*blocks)
+    held = "".join(f"{PREFIX}{CONSTANT.format(one)}\n" for one in blocks)
+    other = held.replace("._parameters['weight']", ".act")  # a function that is no weight
+    code = PREFIX.replace("__guards", "__output_code")
+    frozen = "".join(f"{code}{line}\n" for line in FROZEN.splitlines())
+    for text, is_advised in (
+        (guards, True),
+        (guards + other, True),
+        (guards + held, False),
+        (guards + frozen, False),
+    ):
+        advice = {one.id for one in told(tmp_path, text).advice}
+        assert ("repeated-blocks" in advice) is is_advised
+        assert "keep-caches" in advice
+
+
 def checked(module: str, size: str) -> str:
     source = f"{module}._parameters['weight']"
     return (

@@ -35,11 +35,14 @@ MODE = "GLOBAL_STATE changed: grad_mode "
 NAME = "name == 'a'"
 
 
-def again(when: str, number: str = "0/1", *, reason: str = SIZE, old: int = 0) -> str:
+def again(
+    when: str, number: str = "0/1", *, reason: str = SIZE, old: int = 0, of: str = "forward"
+) -> str:
+    frame = number.partition("/")[0]
     parts = [
-        "Recompiling function forward in /home/ana/proj/model.py:4",
+        f"Recompiling function {of} in /home/ana/proj/model.py:4",
         "    triggered by the following guard failure(s):",
-        f"    - 0/{old}: {reason}",
+        f"    - {frame}/{old}: {reason}",
     ]
     return "".join(line(when, "5396", f"[__recompiles] {part}", number) for part in parts)
 
@@ -137,6 +140,16 @@ def test_the_directory_of_the_cache_can_be_written(rule: type[Rule], tmp_path: P
         assert ran.stdout.startswith(f"{tmp_path}/")
 
 
+#: Training and validation, each with a second size.
+SECOND = (
+    again("00:41")
+    + entry("00:41", "00:43", "0/1")
+    + entry("00:44", "00:46", "1/0")
+    + again("00:47", "1/1", of="{of}")
+    + entry("00:47", "00:49", "1/1")
+)
+
+
 @pytest.mark.parametrize(
     ("more", "quiet"),
     [
@@ -149,6 +162,16 @@ def test_the_directory_of_the_cache_can_be_written(rule: type[Rule], tmp_path: P
         (again("00:41", reason=NAME), False),
         (again("00:41") + entry("00:41", "00:42", "0/1") + again("00:43", "0/2", old=1), False),
         (again("00:41") + entry("00:42", "00:44", "1/0"), False),  # a second function
+        (SECOND.format(of="evaluate"), True),
+        (SECOND.format(of="torch_dynamo_resume_in_forward_at_8"), False),
+        (SECOND.format(of="forward"), False),  # a part of the first one, as far as can be told
+        (
+            SECOND.format(of="evaluate")
+            + entry("00:53", "00:55", "2/0")
+            + again("00:56", "2/1", of="g"),
+            False,
+        ),
+        (SECOND.format(of="evaluate") + again("00:56", "1/2", old=1, of="evaluate"), False),
     ],
 )
 def test_what_every_start_compiles_is_a_note(tmp_path: Path, more: str, quiet: bool) -> None:

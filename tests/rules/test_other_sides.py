@@ -92,6 +92,8 @@ def test_tuning_counts_as_often_as_it_was_done(seconds: float, *, told: bool) ->
         graphs=none,
         spans=none,
         execs=none,
+        run=none,
+        modules=none,
         evidence=Evidence(),
     )
     assert bool(found.harmless) is told

@@ -154,8 +154,11 @@ def test_more_than_a_warm_up_is_told_in_a_short_run(
 def test_constant_sizes_are_advised_where_the_symbol_was_dear(tmp_path: Path) -> None:
     """Only where nothing says that there are more than two sizes: each would be compiled."""
     (dear,) = sizes(tmp_path, [2.0, 8.0])
-    assert [one.id for one in dear.advice] == ["mark-dynamic", "static-sizes"]
+    assert [one.id for one in dear.advice] == ["pad-largest", "mark-dynamic", "static-sizes"]
     assert "4.0 times as long as the first compilation" in dear.message
+    assert "a symbol took 4.0 times as long to compile" in dear.advice[0].text
+    (less,) = sizes(tmp_path, [8.0, 20.0])
+    assert [one.id for one in less.advice] == ["mark-dynamic", "static-sizes"]
     (cheap,) = sizes(tmp_path, [11.0, 20.0])
     assert [one.id for one in cheap.advice] == ["mark-dynamic"]
     several = sizes(tmp_path, [1.0, 8.0, 8.0])

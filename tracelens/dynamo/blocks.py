@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tracelens.logs.graph_code import FxGraph
     from tracelens.logs.guards import GuardTree
 
-__all__ = ["SIZED", "Blocks", "repeated"]
+__all__ = ["SIZED", "Blocks", "are_constants", "repeated"]
 
 #: A numbered module, and the first part of it, which has a name: ``layers[3].attention``.
 _PART = late(r"\._modules\['(\d{1,6})'\]\._modules\['([A-Za-z_][^']{0,80})'\]")
@@ -24,6 +24,7 @@ _WITHIN = late(r"(?:\._modules\['[^']{1,80}'\]){1,40}(?:\._parameters\['[^']{1,8
 _ROOT = late(r"[GL]\['([A-Za-z_]\w{0,80})'\]\._modules")
 #: What a tensor is checked for: where it is, and its size.
 SIZED = re.compile(r"check_tensor\(([^,]{1,600}), .{1,400}?size=\[([\d, ]{0,80})\]")
+_PARAMETER = re.compile(r"___check_obj_id\([^,]{1,600}\._parameters\['[^']{1,80}'\],")
 _NAME = late(r"\._modules\['([^']{1,80})'\]")
 #: How an input of a graph is called after where it is: all but letters and digits is one ``_``.
 _MANGLED = late(r"[^A-Za-z0-9]+")
@@ -38,6 +39,15 @@ class Blocks(NamedTuple):
     path: str = ""
     #: What the code calls the module; empty where it is the compiled one itself.
     root: str = ""
+
+
+def are_constants(trees: Table[GuardTree]) -> bool:
+    """Whether guards ask for the very objects that are the model's parameters, as freezing does."""
+    return any(
+        guard.kind == "ID_MATCH" and _PARAMETER.match(guard.expression)
+        for row in trees
+        for guard in row.record.guards
+    )
 
 
 def repeated(trees: Table[GuardTree], graphs: Table[FxGraph] | None = None) -> Blocks:

@@ -7,15 +7,22 @@ from typing import TYPE_CHECKING
 from tracelens.dynamo.recompile_history import histories, series, settles
 from tracelens.dynamo.recompile_variants import is_integer, is_size, is_special
 from tracelens.logs.recompiles import GlobalState
+from tracelens.report.stories import RESUMED
 
 if TYPE_CHECKING:
     from tracelens.evidence import Table
     from tracelens.logs.recompiles import Recompile
 
-__all__ = ["is_expected"]
+__all__ = ["are_whole", "is_expected"]
 
 #: Recompiles for a mode of torch, such as grad mode, that a start brings.
 MAX_MODES = 2
+
+
+def are_whole(recompiles: Table[Recompile], functions: int) -> bool:
+    """Whether each of so many functions was compiled again, none of them a rest behind a break."""
+    names = {history.definition for history in histories(recompiles)}
+    return len(names) == functions and not any(name.startswith(RESUMED) for name, *_ in names)
 
 
 def is_expected(recompiles: Table[Recompile]) -> bool:

@@ -22,7 +22,8 @@ _PARTS = {
     "recompiles": ("R", "bad"),
     "tuning": ("T", "c3"),
     "device": ("D", "c2"),
-    "host": ("H", "c1"),
+    "oneDNN": ("O", "c1"),
+    "MKL": ("K", "c5"),
     "communication": ("M", "c4"),
     "copies": ("P", "c6"),
     "idle": (".", "c7"),
@@ -145,8 +146,8 @@ def spent(report: Report) -> Spent | None:
         ("time", "the trace", _of_devices),
         ("steps", "the trace", partial(_of_cpu, report)),
         ("frames", "compile times", partial(_of_compiling, report)),
-        ("primitives", "oneDNN's times", _of_engines),
-        ("mkl", "MKL's times", _of_engines),
+        ("primitives", "oneDNN's times", partial(_of_engines, "oneDNN")),
+        ("mkl", "MKL's times", partial(_of_engines, "MKL")),
     ):
         said = {key: ms for key, ms in parts(report.tables.get(name, [])).items() if ms > 0}
         sources += [source] if said else []
@@ -272,10 +273,12 @@ def _has_first(rows: list[dict[str, Any]]) -> bool:
     return any(word(row, "frame").endswith("/0") for row in rows)
 
 
-def _of_engines(rows: list[dict[str, Any]]) -> dict[str, float]:
-    out = {"device": 0.0, "host": 0.0}
+def _of_engines(library: str, rows: list[dict[str, Any]]) -> dict[str, float]:
+    """Return what a library's calls took: on a CPU, not what else the program did meanwhile."""
+    out = {"device": 0.0, library: 0.0}
     for row in rows:
-        out["device" if word(row, "engine").startswith("gpu") else "host"] += number(row, "ms")
+        of_gpu = word(row, "engine").startswith("gpu")
+        out["device" if of_gpu else library] += number(row, "ms")
     return out
 
 

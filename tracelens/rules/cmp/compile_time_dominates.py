@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.run_facts import facts_of
 from tracelens.dynamo.siblings import SIBLINGS
 from tracelens.evidence import Evidence, Table
 from tracelens.experiment import EMPTY_CACHES
@@ -14,17 +15,20 @@ from tracelens.report import Confidence, Cost, Finding, Severity, Where, stories
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
 from tracelens.rules.cmp._advice import MIN_BLOCKS, REMEDIES, CompileData
+from tracelens.rules.cmp._kernel import of_kernel
 from tracelens.words import few, length
 
 if TYPE_CHECKING:
     from tracelens.dynamo.blocks import Blocks
     from tracelens.dynamo.called_often import CalledOften
+    from tracelens.dynamo.run_facts import RunFacts
     from tracelens.dynamo.siblings import Siblings
     from tracelens.dynamo.unrolled import Unrolled
     from tracelens.logs.autotune import AutotuneTable
     from tracelens.logs.graph_code import FxGraph
     from tracelens.logs.guards import GuardTree
     from tracelens.logs.onednn_verbose import PrimitiveExec
+    from tracelens.logs.output_code import OutputModule
     from tracelens.logs.recompiles import Recompile
     from tracelens.logs.torch_log import CompileSpan
 
@@ -36,6 +40,8 @@ MIN_CLOCKS = 30.0
 #: Who pastes so few lines about one compilation of so many seconds asks about it.
 MAX_PASTED = 30
 MAX_START = 30.0
+#: Functions of which each was compiled for one size more: a training step, and an evaluation.
+MAX_FUNCTIONS = 2
 #: A run whose oneDNN calls took this part of what compiling did, or more, is no short one.
 LONG_RUN = 10
 
@@ -66,8 +72,8 @@ class CompileTimeDominates(Rule):
     itself takes a part of the time. The seconds of recompiles belong to the RCP findings, and those of
     tuning to the TUN findings, which say what to do about them: where these took most of the
     time, this is a note; so is a single compilation, but for a few pasted lines that say it took 30 s,
-    and one function that was compiled once more for a mode of torch, a size of 1, or a size that
-    varies, and then served. In a run of a minute they may well take longer than they save: the same
+    and one function, or two, that were compiled once more for a mode of torch, a size of 1, or a
+    size that varies, and then served. In a run of a minute they may well take longer than they save: the same
     with ``TORCH_COMPILE_DISABLE=1`` tells.
 
     ## What to do
@@ -75,7 +81,8 @@ class CompileTimeDominates(Rule):
     again, as in an augmentation at test time: compile that, not what calls it. Small modules of the
     same parts, side by side: compute them at once. Else keep the cache directory from start
     to start; remove recompiles. Where the guards show that the
-    model repeats a block, compile the blocks instead of the whole model.
+    model repeats a block, compile the blocks instead of the whole model, unless it is frozen: then
+    the weights are constants of the code, and each block needs its own.
 
     ## How a live run confirms it
     The program is started twice with one cache directory. Confirmed when the second start compiles
@@ -105,6 +112,8 @@ class CompileTimeDominates(Rule):
         graphs: Table[FxGraph],
         spans: Table[CompileSpan],
         execs: Table[PrimitiveExec],
+        run: Table[RunFacts],
+        modules: Table[OutputModule],
         evidence: Evidence,
     ) -> Iterator[Finding]:
         """Yield one finding: of several ranks, which compile side by side, the slowest counts."""
@@ -114,13 +123,14 @@ class CompileTimeDominates(Rule):
             from tracelens.dynamo.called_often import called_often  # noqa: PLC0415 -- of few logs
             from tracelens.dynamo.siblings import siblings  # noqa: PLC0415
             from tracelens.dynamo.unrolled import unrolled  # noqa: PLC0415
+            from tracelens.inductor.longest import longest  # noqa: PLC0415
 
             told = sums.again_seconds if len(recompiles) else 0.0
             told += sum(row.count * (row.record.seconds or 0.0) for row in tables)
             rest = max(0.0, sums.seconds - told)
             harmless = _harmless(sums, recompiles, is_told=rest < sums.seconds / 2)
             is_start = harmless == _START
-            if harmless in {_START, _ENTRIES}:
+            if harmless in {_START, _ENTRIES, _EACH}:
                 harmless += _pays(sums.seconds, sum(row.ms for row in execs) / 1000)
             again = called_often(graphs)
             if again.times:
@@ -130,8 +140,12 @@ class CompileTimeDominates(Rule):
             if alike.is_apart:
                 yield self._of_siblings(sums, rest, alike)
                 return
-            blocks = _blocks(trees, graphs, alike)
+            blocks = _blocks(trees, graphs, alike, run)
             finding = self._finding(sums, rest, blocks, unrolled(graphs), harmless)
+            long = longest(modules, graphs)
+            if long.is_of_slices or (long.lines and not finding.data["rounds"]):
+                yield of_kernel(self, finding, long)
+                return
             asked = is_start and finding.harmless is not None and _is_asked(sums, evidence)
             quiet = {"harmless": None, "severity": self.severity}
             yield finding.model_copy(update=quiet) if asked else finding
@@ -312,17 +326,26 @@ def _harmless(sums: CompileSeconds, recompiles: Table[Recompile], *, is_told: bo
     told = _TOLD if is_told else ""
     if not sums.again:
         return told or (_START if sums.count == 1 else "")
-    if sums.count > 1 + sums.again:
+    from tracelens.dynamo.expected_entries import are_whole, is_expected  # noqa: PLC0415
+
+    functions = sums.count - sums.again
+    several = functions > 1
+    if several and not (functions <= MAX_FUNCTIONS and are_whole(recompiles, functions)):
         return told
-    from tracelens.dynamo.expected_entries import is_expected  # noqa: PLC0415 -- of few logs
-
-    return _ENTRIES if is_expected(recompiles) else told
+    return (_EACH if several else _ENTRIES) if is_expected(recompiles) else told
 
 
-def _blocks(trees: Table[GuardTree], graphs: Table[FxGraph], alike: Siblings) -> Blocks:
-    """Return the blocks of the model, as guards name them, or where they do not, graphs."""
-    from tracelens.dynamo.blocks import repeated  # noqa: PLC0415 -- of few logs
+def _blocks(
+    trees: Table[GuardTree], graphs: Table[FxGraph], alike: Siblings, run: Table[RunFacts]
+) -> Blocks:
+    """Return the blocks of the model, as guards name them, or where they do not, graphs.
 
+    None where it is frozen: the weights are constants of the code, which no other block can use.
+    """
+    from tracelens.dynamo.blocks import Blocks, are_constants, repeated  # noqa: PLC0415
+
+    if facts_of(run).is_frozen or are_constants(trees):
+        return Blocks()
     found = repeated(trees, graphs)
     return found if found.number >= MIN_BLOCKS else alike.blocks
 
@@ -350,6 +373,7 @@ def _share(called: CalledOften, spans: Table[CompileSpan]) -> float:
 _COMPARE = "compare one with TORCH_COMPILE_DISABLE=1"
 _TOLD = "most of it went into recompiles or tuning, which have findings or notes of their own"
 _START = "one compilation is what a start takes"
+_EACH = "each function was compiled once, and once more for sizes or modes: what a start takes"
 _ENTRIES = "one compilation, and one more for each mode and for sizes that vary: what a start takes"
 
 

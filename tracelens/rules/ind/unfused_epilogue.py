@@ -21,6 +21,7 @@ from tracelens.inductor.epilogue_causes import (
 )
 from tracelens.inductor.epilogues import Unfused, Winners, unfused
 from tracelens.inductor.graphs import call_ms, is_below_guards, library_ms
+from tracelens.inductor.natives import natives
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.remedies import (
     FREEZING,
@@ -86,7 +87,8 @@ class UnfusedEpilogue(Rule):
 
     Not frozen, float32 layers of few weights (32 KiB, or 2 % of what the graph moves) took as long
     as frozen ones, tuned or not, whatever passed through memory: a note, unless reorders take a
-    fifth of oneDNN's time, of which freezing saves some.
+    fifth of oneDNN's time, of which freezing saves some, or ATen computes convolutions by itself
+    that are oneDNN's once they are frozen (IND004).
 
     ## What to do
     For inference on a CPU, freeze the model: oneDNN then takes activations and sums along. Frozen
@@ -248,7 +250,7 @@ class UnfusedEpilogue(Rule):
                 alone = lacks_bfloat16(facts_of(run), modules) is not False
                 harmless = _ALONE if alone else harmless
             if cause is Cause.UNFROZEN and not harmless and freezes_in_vain(pairs, ms, execs):
-                harmless = _IN_VAIN
+                harmless = None if natives(unprepared(pairs[0].seen), execs) else _IN_VAIN
             if cause is Cause.UNFROZEN and not harmless and slower_packed(weights):
                 harmless = SLOWER_PACKED
             count, known = moved(pairs)

@@ -56,6 +56,8 @@ _UNPACKABLE = {
     "mixed": _MIXED,
     "eager": _EAGER,
 }
+#: Part of the lines' sum that is worth a word where it is not counted.
+MUCH = 0.1
 _GROUPED = re.compile(r"g(\d{1,9})mb1_")
 
 
@@ -289,7 +291,8 @@ class WeightReorderEveryIteration(Rule):
         uses = _once(row for weight in found for row in weight.uses)
         ms, count = steady(reorders), sum(row.count for row in reorders)
         share = spent.share(ms)
-        kinds = "a weight is" if len(found) == 1 else f"{len(found)} weights are"
+        # Weights of one layout and size look alike: there may be more of them.
+        kinds = "a weight is" if len(found) == 1 else f"weights of {len(found)} sizes are"
         pairs = sorted({_layouts(row.record) for row in reorders})
         worst = max(found, key=lambda weight: steady(weight.reorders))
         record = worst.uses[0].record
@@ -315,7 +318,8 @@ class WeightReorderEveryIteration(Rule):
             message=(
                 f"{count} reorders ({', '.join(pairs[:4])}) for {data.executions} "
                 f"executions of {primitive}: {spent.tell(ms)}, "
-                f"beside {length(data.executions_ms)} for the executions themselves."
+                f"beside {length(data.executions_ms)} for the executions themselves"
+                f"{_left_out(reorders, uses)}."
                 f"{_UNPACKABLE.get(why, '')}"
             ),
             severity=_severity(share, ms),
@@ -334,6 +338,15 @@ class WeightReorderEveryIteration(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _left_out(*parts: Iterable[Seen[PrimitiveExec]]) -> str:
+    """Say what of the lines' own sum is not counted, where that is much of it."""
+    rows = [row for part in parts for row in part]
+    whole, counted = sum(row.ms or 0.0 for row in rows), steady(rows)
+    if whole - counted < MUCH * whole:
+        return ""
+    return f" ({length(whole)} with what first and interrupted ones took longer)"
 
 
 def _groups_are_batch(shape: str) -> bool:

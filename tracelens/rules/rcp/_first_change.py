@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -23,10 +24,12 @@ from tracelens.dynamo.recompile_history import (
     series,
     settles,
 )
-from tracelens.dynamo.recompile_variants import is_condition, is_size, is_special
-from tracelens.logs.recompiles import MAX_DIGITS, TensorMismatch, ValueCheck
+from tracelens.dynamo.recompile_variants import is_condition, is_size, is_special, subject_of
+from tracelens.logs.recompiles import MAX_DIGITS, Source, TensorMismatch, ValueCheck
 from tracelens.rules.rcp._changes import about
-from tracelens.rules.rcp._marks import is_passed
+from tracelens.rules.rcp._data import Function, guards_of
+from tracelens.rules.rcp._marking import FirstChangeData
+from tracelens.rules.rcp._marks import Mark, is_passed
 from tracelens.rules.rcp._relation import is_range
 
 if TYPE_CHECKING:
@@ -36,14 +39,19 @@ if TYPE_CHECKING:
 __all__ = [
     "Change",
     "changes_of",
+    "data_of",
     "fullest",
     "has_lengths",
+    "has_more",
     "is_cut_later",
     "left_out",
     "told_of",
 ]
 
 
+MAX_QUOTED = 5
+#: The sizes that come of a data set: that of its batches, and that of the last one.
+PAIR = 2
 #: How far from the program's code the frames of torch are.
 _OF_TORCH = 2
 
@@ -194,6 +202,27 @@ def has_lengths(change: Change, symbols: Iterable[Dimension], trees: Table[Guard
     return any(index and (name, index) not in before for name, index in (*symbols, *named))
 
 
+def has_more(changes: Iterable[Change], source: str, index: int | None) -> bool:
+    """Whether one variant of a function had more sizes than a data set's batches and its last.
+
+    A size of 0 or 1, for which no symbol stands, is one more of any variant.
+    """
+    for history in {id(one): one for change in changes for one in change.owners}.values():
+        found: defaultdict[int, set[str]] = defaultdict(set)
+        is_one_more = False
+        for step in history.steps:
+            check = step.check
+            if subject_of(check) != (source, index):
+                continue
+            if is_special(check):
+                is_one_more = True
+            elif isinstance(check, TensorMismatch) and is_size(check):
+                found[step.variant] |= {check.expected, check.actual}
+        if found and max(map(len, found.values())) + is_one_more > PAIR:
+            return True
+    return False
+
+
 def left_out(changes: Iterable[Change], trees: Table[GuardTree]) -> str:
     """Return the range of a new entry that does not fit the size before: both are needed.
 
@@ -235,3 +264,42 @@ def told_of(changes: list[Change], *, is_constant: bool, conditions: int, fits: 
         text += f" With it, in all, {entries} entries were compiled: other variants of the function"
         text += " and other functions that the same change reaches."
     return text
+
+
+def _changed(changes: list[Change]) -> Iterator[Mark]:
+    """Yield the dimensions of the function's arguments that changed, the first among them."""
+    own = {id(step) for step in changes[0].history.steps}
+    for step in (one for change in changes for one in change.steps if id(one) in own):
+        check = step.check
+        if isinstance(check, TensorMismatch) and is_passed(check.source):
+            yield Mark(name=str(check.source), dimension=check.index or 0)
+
+
+def data_of(
+    changes: list[Change], code: str, *, is_heavy: bool, symbols: tuple[Dimension, ...]
+) -> FirstChangeData:
+    """Return what is known of a change before its guards are looked at."""
+    first = changes[0]
+    steps = [step for change in changes for step in change.steps]
+    check = first.steps[0].check
+    source = getattr(check, "source", None)
+    names = dict.fromkeys(one for change in changes for one in change.functions)
+    return FirstChangeData(
+        is_heavy=is_heavy,
+        symbols=tuple(Mark(name=name, dimension=index) for name, index in symbols),
+        changed=tuple(dict.fromkeys(_changed(changes))),
+        cause="RCP003",
+        function=first.history.function,
+        file=first.history.file,
+        line=first.history.line,
+        functions=tuple(Function(name=n, file=f, line=at) for n, f, at in names),
+        code=code,
+        source=str(source) if source is not None else "",
+        is_variable=isinstance(source, Source) and source.is_variable,
+        is_passed=isinstance(source, Source) and is_passed(source),
+        dimension=check.index if isinstance(check, TensorMismatch) else None,
+        guards=guards_of(step.check for step in steps[:MAX_QUOTED]),
+        values=tuple(first.values),
+        recompiles=len(steps),
+        entries=fullest(changes),
+    )

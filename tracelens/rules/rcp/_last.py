@@ -6,7 +6,7 @@ from tracelens.dynamo.recompile_history import Step
 from tracelens.dynamo.recompile_variants import is_size
 from tracelens.logs.recompiles import MAX_DIGITS, Check, RangeCheck, TensorMismatch
 
-__all__ = ["LEFT_OUT", "ONE_SIZE", "is_smaller"]
+__all__ = ["FEW_SIZES", "LEFT_OUT", "ONE_SIZE", "is_smaller"]
 
 #: Results of inference are wanted of every row.
 LEFT_OUT = (
@@ -18,6 +18,8 @@ ONE_SIZE = (
     "added off the results; in training leave a smaller last batch out (`drop_last=True` of the "
     "DataLoader)."
 )
+#: Where that would be much more than there is to compute.
+FEW_SIZES = " Where many are much smaller, pad them to one of a few sizes."
 
 
 def is_smaller(step: Step) -> bool:

@@ -19,11 +19,13 @@ __all__ = [
     "also",
     "can_mark",
     "dropped",
+    "is_last",
     "is_smaller_batch",
     "lines",
     "mark",
     "marked",
     "of_config",
+    "padded",
     "set_first",
     "strided",
 ]
@@ -52,6 +54,8 @@ class FirstChangeData(RecompileData):
     is_batch: bool = False
     #: Whether other dimensions of what is passed changed as well, such as the lengths.
     has_lengths: bool = False
+    #: Whether more than two sizes of it came: none is that of a last batch.
+    has_more: bool = False
     #: Whether the finding about the batch tells it.
     in_batch: bool = False
     #: Whether the function has variants, for other modes or types: other loops call it, too.
@@ -108,6 +112,20 @@ def dropped(data: FirstChangeData) -> str:
 def is_smaller_batch(data: FirstChangeData) -> bool:
     """Whether leaving that batch out, or padding it, spares the recompile: symbols cost more."""
     return data.is_smaller and data.dimension == 0
+
+
+def is_last(data: FirstChangeData) -> bool:
+    """Whether that took much of the compile time."""
+    return is_smaller_batch(data) and data.is_heavy
+
+
+def padded(data: FirstChangeData) -> str:
+    return (
+        f"Pad {dimensions(data.marks)} to the largest size that occurs, or to one of a few, and "
+        "cut what was added off the results: where they do not depend on it, or a mask leaves it "
+        f"out. The code for a symbol took {data.times_longer:.1f} times as long to compile, and "
+        "may be slower."
+    )
 
 
 def lines(data: FirstChangeData) -> str | None:

@@ -21,36 +21,39 @@ from tracelens.frames import Frame
 from tracelens.frames.compile_seconds import CompileSeconds
 from tracelens.frames.recompile_cost import cost_of
 from tracelens.logs.guards import GuardTree
-from tracelens.logs.recompiles import Recompile, Source, TensorMismatch
+from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story, last_batch
 from tracelens.rules.rcp._batch import BATCH_SIZE, Batch, of_batch
-from tracelens.rules.rcp._data import Function, RecompileData, RecompileRule, guards_of
+from tracelens.rules.rcp._data import RecompileData, RecompileRule
 from tracelens.rules.rcp._first_change import (
     Change,
     changes_of,
+    data_of,
     fullest,
     has_lengths,
+    has_more,
     is_cut_later,
     left_out,
     told_of,
 )
-from tracelens.rules.rcp._last import ONE_SIZE, is_smaller
+from tracelens.rules.rcp._last import FEW_SIZES, ONE_SIZE, is_smaller
 from tracelens.rules.rcp._marking import (
     FirstChangeData,
     also,
     can_mark,
     dropped,
+    is_last,
     is_smaller_batch,
     lines,
     mark,
     marked,
     of_config,
+    padded,
     set_first,
     strided,
 )
-from tracelens.rules.rcp._marks import Mark, is_passed
 from tracelens.rules.rcp._weight import Weight, longer
 from tracelens.words import plural
 
@@ -59,6 +62,8 @@ __all__ = ["FirstDynamicRecompile"]
 MAX_QUOTED = 5
 #: Recompiles by one change of a size, or entries of one function, that are worth a warm-up.
 MANY, CROWDED = 8, 7
+#: From so many times as long on, a symbol is what to do without.
+SEVERAL = 3.0
 #: Entries of a function that was compiled once more.
 PAIR = 2
 
@@ -119,10 +124,13 @@ class FirstDynamicRecompile(RecompileRule):
     remedies = (
         Remedy(
             "one-size",
-            ONE_SIZE,
+            lambda data: ONE_SIZE if data.is_batch else f"{ONE_SIZE}{FEW_SIZES}",
             when="a first dimension whose recompiles, in three functions or more, took most of the "
-            "compile time, where no other dimension of what is passed changed",
-            applies=lambda data: data.is_batch and not data.has_lengths,
+            "compile time, where no other dimension of what is passed changed; or one that got "
+            "smaller, and had more sizes than a data set's batches and the last of them",
+            applies=lambda data: (
+                not data.has_lengths if data.is_batch else is_last(data) and data.has_more
+            ),
             basis="untestable",
             proof="a compilation of 20 s is too long for a test; it was measured by hand",
         ),
@@ -130,10 +138,21 @@ class FirstDynamicRecompile(RecompileRule):
             "drop-last",
             dropped,
             when="a first dimension that was smaller than before, and recompiles for it that took "
-            "much of the compile time",
-            applies=lambda data: is_smaller_batch(data) and data.is_heavy and not data.is_batch,
+            "much of the compile time; no third size is known",
+            applies=lambda data: is_last(data) and not (data.is_batch or data.has_more),
             basis="tested",
             proof="tests/advice/RCP023/drop-last.py",
+        ),
+        Remedy(
+            "pad-largest",
+            padded,
+            when="a dimension of an argument whose symbol took three times as long to compile as "
+            "the first size, or more; no batch that got smaller",
+            applies=lambda data: (
+                data.times_longer >= SEVERAL and can_mark(data) and not is_last(data)
+            ),
+            basis="untestable",
+            proof="a compilation of 20 s is too long for a test; it was measured by hand",
         ),
         Remedy(
             "mark-dynamic",
@@ -205,12 +224,13 @@ class FirstDynamicRecompile(RecompileRule):
                 "Or, where only two sizes occur, compile each of them as a constant: here the "
                 f"code for a symbol took {data.times_longer:.1f} times as long to compile."
             ),
-            when="the only recompile of the function, and it took twice as long as the first "
-            "compilation, or more",
+            when="the only recompile of the function, for one dimension, and it took twice as long "
+            "as the first compilation, or more",
             applies=lambda data: (
                 data.times_longer > 0
                 and data.entries <= PAIR
                 and not (data.is_constant or data.is_conditional)
+                and len({one.dimension for one in data.marks}) == 1
             ),
             code="torch.compile(model, dynamic=False)",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
@@ -295,7 +315,7 @@ class FirstDynamicRecompile(RecompileRule):
             conditions = max(change.conditions(source, index) for change in changes)
             symbols = tuple(dict.fromkeys((*symbolic(entry), *later[function, file, line])))
             times = longer(steps, frames) if part and weight.most == 1 else 0.0
-            data = _data(changes, place.code, is_heavy=bool(part), symbols=symbols)
+            data = data_of(changes, place.code, is_heavy=bool(part), symbols=symbols)
             told: dict[str, object] = {"is_smaller": smaller, "times_longer": times}
             told |= {"is_constant": constant, "is_followed": cut, "fits": fits}
             told |= {"since": set_since(entry_before(first.steps[0].place, trees), entry)}
@@ -305,6 +325,7 @@ class FirstDynamicRecompile(RecompileRule):
             told |= {
                 "has_strides": (function, file, line) in strides,
                 "has_lengths": has_lengths(first, symbols, trees),
+                "has_more": has_more(changes, source, index),
             }
             data = data.model_copy(update=told)
             if changes is leads:
@@ -358,43 +379,5 @@ def _holds(change: Change, source: str, index: int, trees: Table[GuardTree]) -> 
     return holds(entry_of(change.steps[0].place, trees), source, index)
 
 
-def _changed(changes: list[Change]) -> Iterator[Mark]:
-    """Yield the dimensions of the function's arguments that changed, the first among them."""
-    own = {id(step) for step in changes[0].history.steps}
-    for step in (one for change in changes for one in change.steps if id(one) in own):
-        check = step.check
-        if isinstance(check, TensorMismatch) and is_passed(check.source):
-            yield Mark(name=str(check.source), dimension=check.index or 0)
-
-
 def _named(source: str, index: int | None) -> str:
     return f"`{source}`" if index is None else f"dimension {index} of `{source}`"
-
-
-def _data(
-    changes: list[Change], code: str, *, is_heavy: bool, symbols: tuple[Dimension, ...]
-) -> FirstChangeData:
-    first = changes[0]
-    steps = [step for change in changes for step in change.steps]
-    check = first.steps[0].check
-    source = getattr(check, "source", None)
-    names = dict.fromkeys(one for change in changes for one in change.functions)
-    return FirstChangeData(
-        is_heavy=is_heavy,
-        symbols=tuple(Mark(name=name, dimension=index) for name, index in symbols),
-        changed=tuple(dict.fromkeys(_changed(changes))),
-        cause="RCP003",
-        function=first.history.function,
-        file=first.history.file,
-        line=first.history.line,
-        functions=tuple(Function(name=n, file=f, line=at) for n, f, at in names),
-        code=code,
-        source=str(source) if source is not None else "",
-        is_variable=isinstance(source, Source) and source.is_variable,
-        is_passed=isinstance(source, Source) and is_passed(source),
-        dimension=check.index if isinstance(check, TensorMismatch) else None,
-        guards=guards_of(step.check for step in steps[:MAX_QUOTED]),
-        values=tuple(first.values),
-        recompiles=len(steps),
-        entries=fullest(changes),
-    )
