@@ -88,8 +88,8 @@ class BreakSite(msgspec.Struct):
     #: Whether the number read bounds a slice of what attention is computed of.
     bounds: bool = False
     sized: str = ""  #: A later line that makes a size of it.
-    #: A float that code of the same file keeps, changes and reads in compiled code.
-    state: str = ""
+    state: str = ""  #: A float that code of the same file keeps, changes and reads when compiled.
+    varies: bool = False  #: Whether sizes of inputs vary, or one is 1.
     #: The loop over a range for which what comes behind the line is given up.
     rest: str = ""
     #: The value of a flag with which alone it breaks, and whether that passes for good.
