@@ -78,8 +78,8 @@ class BreakSite(msgspec.Struct):
     inference: bool | None = None
     decides: bool = False
     needs_number: bool = False
-    #: The argument of the compiled function that gets its ``requires_grad`` in the line.
-    flagged: str = ""
+    steers: bool = False  #: Whether Python decides by numbers of the list that it leaves.
+    flagged: str = ""  #: The argument that gets its ``requires_grad`` in the line.
     shared: bool = False  #: Whether other code of the run fails with a symbol for a number read.
     listed: bool = False  #: Whether code behind it loops over the list that the line leaves.
     #: Whether a compiled function calls the one of the line; what that returns, what is before it.
