@@ -33,6 +33,17 @@ def test_a_worse_sum_comes_first_all_the_same() -> None:
     assert worse.order < _finding("DYN003").order
 
 
+@pytest.mark.parametrize(("code", "data"), [("NUM003", {}), ("RCP023", {"computed": "lost"})])
+def test_an_error_about_results_comes_before_one_that_costs_time(
+    code: str, data: dict[str, str]
+) -> None:
+    error = {"severity": Severity.ERROR}
+    wrong = _finding(code).model_copy(update={**error, "data": data})
+    slow = _finding("RCP001").model_copy(update={**error, "cost": Cost(ms=9e5, basis="measured")})
+    assert wrong.order < slow.order
+    assert slow.order < _finding("RCP023").model_copy(update=error).order
+
+
 @pytest.mark.parametrize(
     ("function", "line"),
     [

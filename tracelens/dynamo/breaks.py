@@ -78,8 +78,8 @@ class BreakSite(msgspec.Struct):
     inference: bool | None = None
     decides: bool = False
     needs_number: bool = False
-    #: The argument of the compiled function that gets its ``requires_grad`` in the line.
-    flagged: str = ""
+    steers: bool = False  #: Whether Python decides by numbers of the list that it leaves.
+    flagged: str = ""  #: The argument that gets its ``requires_grad`` in the line.
     shared: bool = False  #: Whether other code of the run fails with a symbol for a number read.
     listed: bool = False  #: Whether code behind it loops over the list that the line leaves.
     #: Whether a compiled function calls the one of the line; what that returns, what is before it.
@@ -88,8 +88,8 @@ class BreakSite(msgspec.Struct):
     #: Whether the number read bounds a slice of what attention is computed of.
     bounds: bool = False
     sized: str = ""  #: A later line that makes a size of it.
-    #: A float that code of the same file keeps, changes and reads in compiled code.
-    state: str = ""
+    state: str = ""  #: A float that code of the same file keeps, changes and reads when compiled.
+    varies: bool = False  #: Whether sizes of inputs vary, or one is 1.
     #: The loop over a range for which what comes behind the line is given up.
     rest: str = ""
     #: The value of a flag with which alone it breaks, and whether that passes for good.

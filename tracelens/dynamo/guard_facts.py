@@ -7,10 +7,13 @@ import re
 from tracelens.evidence import Table
 from tracelens.logs.guards import GuardTree
 
-__all__ = ["one_module", "without_gradients"]
+__all__ = ["one_module", "varies_or_broadcasts", "without_gradients"]
 
 #: What a module holds itself; what stands before it is the module.
 _MEMBERS = re.compile(r"\._parameters|\._buffers|\.(?:weight|bias)$")
+#: A tensor that an entry takes, with its sizes; a parameter is of the same size in each call.
+_TAKEN = re.compile(r"check_tensor\((?P<source>[^,]{1,400}), Tensor, ")
+_ONE_OR_SYMBOL = re.compile(r", size=\[(?:[^\]]{0,400}, )?(?:1|None)[,\]]")
 
 
 def one_module(trees: Table[GuardTree]) -> bool:
@@ -41,6 +44,25 @@ def _modules(tree: GuardTree) -> set[str]:
         for guard in tree.guards
         if guard.is_manager and _MEMBERS.search(guard.source)
     }
+
+
+def varies_or_broadcasts(trees: Table[GuardTree]) -> bool:
+    """Tell whether an input of any entry has a size of 1, or one that is a symbol.
+
+    Strides are normalised there in some operators and not in others, so that results of the same
+    size differ in layout.
+    """
+    return trees.derived(_varies_or_broadcasts)
+
+
+def _varies_or_broadcasts(trees: Table[GuardTree]) -> bool:
+    return any(
+        (found := _TAKEN.match(guard.expression))
+        and "_buffers" not in found["source"]
+        and _ONE_OR_SYMBOL.search(guard.expression)
+        for row in trees
+        for guard in row.record.guards
+    )
 
 
 def without_gradients(trees: Table[GuardTree]) -> bool | None:

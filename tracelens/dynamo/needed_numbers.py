@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracelens.dynamo.guard_facts import without_gradients
+from tracelens.dynamo.listed_numbers import ITEM, STEERS
 from tracelens.dynamo.numpy_numbers import look_for_floats, look_for_numbers
 from tracelens.evidence import Table
 
@@ -39,6 +40,8 @@ class _Uses(NamedTuple):
     lines: set[str]
     #: Names of lists that a loop goes over; those on the stack are called so.
     looped: set[str]
+    #: Lines that need numbers of such a list.
+    steering: set[str]
 
 
 def look_at_values(found: Sequence[BreakSite], trees: Table[GuardTree]) -> None:
@@ -55,6 +58,7 @@ def look_at_values(found: Sequence[BreakSite], trees: Table[GuardTree]) -> None:
             site.decides = any(map(DECIDES.search, later))
             # Dynamo makes a number that changed a symbol: a second constant is one Python needs.
             site.needs_number = len(uses.values) > 1 or any(map(_RANGE.search, uses.lines))
+            site.steers = any(map(STEERS.search, uses.steering - {at.code}))
             name = _ASSIGNED.match(at.code)
             site.listed = any(
                 one.startswith("___stack") or (name and name[1] == one) for one in uses.looped
@@ -88,11 +92,15 @@ def _uses(trees: Table[GuardTree]) -> dict[tuple[str, str, int], _Uses]:
         for guard in row.record.guards:
             value = _ONE_VALUE.match(guard.expression)
             held = _LENGTH.match(guard.expression)
-            if not (value or held) or guard.comment is None:
+            item = ITEM.match(guard.expression)
+            if not (value or held or item) or guard.comment is None:
                 continue
             if behind := _RESUMED.match(guard.comment.function):
                 at = (_base(guard.comment.file), behind[1], int(behind[2]))
-                uses = found.setdefault(at, _Uses(set(), set(), set()))
+                uses = found.setdefault(at, _Uses(set(), set(), set(), set()))
+                if item is not None:
+                    uses.steering.add(guard.comment.code)
+                    continue
                 if value is None:
                     name = held[1] if held and _LOOP.search(guard.comment.code) else ""
                     uses.looped.update({name} if name else ())

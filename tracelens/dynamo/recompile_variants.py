@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from tracelens.dynamo.families import Families
 from tracelens.logs.recompiles import (
+    MAX_DIGITS,
     Check,
     Expression,
     GlobalState,
@@ -105,7 +106,8 @@ class Variants:
         telling = self._families.of_call(telling, failures) or telling
         telling = self._new_lengths(telling) or telling
         told = max(telling, key=_rank, default=None)
-        return self._nearest(failures, told) or told
+        told = self._nearest(failures, told) or told
+        return _out_of_range(failures, told) or told
 
     def _nearest(
         self, failures: Sequence[GuardFailure], told: GuardFailure | None
@@ -162,6 +164,29 @@ def _asked(failure: GuardFailure) -> tuple[object, ...]:
     if isinstance(check, TensorMismatch):
         return check.what, str(check.source), check.index, check.expected
     return (str(check),)
+
+
+def _out_of_range(
+    failures: Sequence[GuardFailure], told: GuardFailure | None
+) -> GuardFailure | None:
+    """Return the range of a symbol that a size is outside of, where an entry for 0 or 1 is newer.
+
+    That entry fits no other size. But for the range, the one with the symbol would have fitted.
+    """
+    check = told.check if told else None
+    if not (isinstance(check, TensorMismatch) and is_size(check) and check.expected in SPECIAL):
+        return None
+    if check.actual in SPECIAL or not check.actual.isdecimal() or len(check.actual) >= MAX_DIGITS:
+        return None
+    size, dimension = int(check.actual), (str(check.source), check.index)
+    ranges = [
+        one
+        for one in failures
+        if isinstance(one.check, RangeCheck)
+        and one.check.dimension == dimension
+        and (size < one.check.low or (one.check.high is not None and one.check.high < size))
+    ]
+    return max(ranges, key=lambda one: one.number, default=None)
 
 
 def _sized_one(failures: Sequence[GuardFailure], newest: GuardFailure) -> GuardFailure | None:

@@ -38,11 +38,11 @@ _OF_A_BOUND = 0.5
 def order(finding: Finding) -> tuple[object, ...]:
     """Return the sort key of a finding among those of its report.
 
-    Within a severity, what a run has confirmed comes before what the log alone says, and that
-    before what a run has refuted, or shown to cost nothing. A sum over the whole run comes after
-    what names a place in it, and what is about the log itself after that. A bound counts half. Of
-    two that cost about the same, what its reader can change comes first. What is silenced comes
-    last.
+    Within a severity, an error about results comes first. What a run has confirmed comes before
+    what the log alone says, and that before what a run has refuted, or shown to cost nothing. A sum
+    over the whole run comes after what names a place in it, and what is about the log itself after
+    that. A bound counts half. Of two that cost about the same, what its reader can change comes
+    first. What is silenced comes last.
     """
     shown = bool(finding.cost and finding.cost.basis == "confirmed")
     said = finding.confirmation
@@ -54,10 +54,16 @@ def order(finding: Finding) -> tuple[object, ...]:
     whole = _OF_THE_WHOLE.get(family, 0) or _OF_THE_WHOLE.get(finding.code, 0)
     if finding.code == "CMP001" and finding.cost:  # it names a part, and what that took
         whole = 0
-    first = (silenced, not ended, finding.severity.rank, whole, symptom, tried)
+    wrong = finding.severity == "error" and _is_of_results(finding)
+    first = (silenced, not ended, finding.severity.rank, not wrong, whole, symptom, tried)
     ms = _weight(finding)
     cost = (-_magnitude(ms), ms > 0 and _is_out_of_reach(finding), -ms)
     return (*first, *cost, -finding.count, finding.code, finding.id, finding.run)
+
+
+def _is_of_results(finding: Finding) -> bool:
+    """Whether it says that results are wrong: a buffer never read, a float without its guard."""
+    return finding.code == "NUM003" or finding.data.get("computed") == "lost"
 
 
 def _weight(finding: Finding) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from tracelens.dynamo.listed_numbers import ROUNDS
 from tracelens.remedies import Remedy
 from tracelens.report.stories import Story, graph_break
 from tracelens.rules.gbr._break_data import BreakData
@@ -40,6 +41,8 @@ def _handed_in(data: BreakData) -> str:
         "If the numbers do not depend on the input, compute them with Python alone; if tensors can "
         "go on with them, leave `float()` and `tolist()` out; else "
     )
+    if isinstance(data, ScalarData) and data.steers:
+        return f"{start}where they say how often a loop goes round, {ROUNDS}"
     if (isinstance(data, ScalarData) and data.listed) or _OVER_LIST.search(data.code):
         return (
             f"{start}return what the loop over them works on, and let it run outside of the "

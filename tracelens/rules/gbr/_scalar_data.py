@@ -34,6 +34,8 @@ class ScalarData(BreakData):
     sized: str = ""
     #: What comes behind the line loops over the list of numbers that it leaves.
     listed: bool = False
+    #: Python decides by numbers of that list, as in `max(lengths)`.
+    steers: bool = False
 
 
 def becomes_size(data: BreakData) -> bool:
@@ -46,7 +48,7 @@ def becomes_size(data: BreakData) -> bool:
 
 def scalar_data(data: BreakData, site: BreakSite) -> BreakData:
     """Return the data with what is known beyond it, if anything is."""
-    if not (site.shared or site.bounds or site.rest or site.sized or site.listed):
+    if not (site.shared or site.bounds or site.rest or site.sized or site.listed or site.steers):
         return data
     return ScalarData(
         **data.model_dump(),
@@ -56,6 +58,7 @@ def scalar_data(data: BreakData, site: BreakSite) -> BreakData:
         goes_round=site.rest,
         sized=site.sized,
         listed=site.listed,
+        steers=site.steers,
     )
 
 

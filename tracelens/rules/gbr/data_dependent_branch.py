@@ -9,13 +9,15 @@ from tracelens.dynamo.breaks import BreakSite, sites
 from tracelens.dynamo.empties import leave_out
 from tracelens.dynamo.first_flags import look_at_flags
 from tracelens.dynamo.float_states import float_states, state_at
+from tracelens.dynamo.guard_facts import varies_or_broadcasts
+from tracelens.dynamo.recompile_variants import is_size
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.guards import GuardTree
-from tracelens.logs.recompiles import Recompile
+from tracelens.logs.recompiles import RangeCheck, Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story, graph_break
@@ -65,6 +67,16 @@ def _state(data: BreakData) -> str:
     return data.state if isinstance(data, DataDependentBranch.Data) else ""
 
 
+def _may_cond(data: BreakData) -> bool:
+    """Whether ``torch.cond`` is known to work: in training the sides' gradients must agree, too.
+
+    With a size of 1 it raises where one side keeps the strides of a view and the other does not.
+    """
+    varies = isinstance(data, DataDependentBranch.Data) and data.sizes_vary
+    plain = not (is_check(data) or _state(data) or flag_of(data))
+    return bool(data.inference and computes(data) and plain and not varies)
+
+
 def _first(data: BreakData) -> str:
     """Say what comes before the selection: a float that is kept, and the loop that calls it."""
     said = []
@@ -99,6 +111,14 @@ def _select(data: BreakData) -> str:
     return (
         f"{said} In a side that divides by what may be 0, or takes its root or logarithm, put "
         "another number in its place first: the gradient of a side that is not taken is NaN there."
+    )
+
+
+def _sizes_vary(recompiles: Table[Recompile]) -> bool:
+    return any(
+        is_size(failure.check) or isinstance(failure.check, RangeCheck)
+        for row in recompiles
+        for failure in row.record.failures
     )
 
 
@@ -144,6 +164,8 @@ class DataDependentBranch(SiteRule):
         state: str = ""
         #: A buffer whose value alone it asks for, such as ``self.initialized``.
         flag: str = ""
+        #: Whether sizes vary from call to call, or one is 1: two sides may differ in layout then.
+        sizes_vary: bool = False
 
     code = "GBR002"
     name = "data-dependent-branch"
@@ -232,13 +254,9 @@ class DataDependentBranch(SiteRule):
             "Let the compiled code branch, where both sides are expensive: both are functions of "
             "the same tensors, change none of them, and return new tensors of the same shape and "
             "layout.",
-            # In training the sides' gradients must agree in strides, too, or torch raises.
-            when="an `if` in code of your own that is no check, and gradients are off",
-            applies=lambda data: bool(
-                data.inference
-                and computes(data)
-                and not (is_check(data) or _state(data) or flag_of(data))
-            ),
+            when="an `if` in code of your own that is no check, gradients are off, and no input's "
+            "size is 1, or was another one",
+            applies=_may_cond,
             code=lambda data: f"torch.cond({condition(data)}, if_true, if_false, (x,))",
             since="2.3",
             basis="tested",
@@ -295,15 +313,16 @@ class DataDependentBranch(SiteRule):
         states = recompiles.derived(float_states)
         for site in found:
             site.state = state_at(site, states)
+            site.varies = varies_or_broadcasts(trees) or recompiles.derived(_sizes_vary)
         yield from self.each(found, breaks, frames, trees)
 
     def told(self, site: BreakSite) -> BreakData:
         """Return the data, with the float that the code of the file keeps, and the flag."""
         data = super().told(site)
         flag = kept_flag(site)
-        if not (site.state or flag):
+        if not (site.state or flag or site.varies):
             return data
-        return self.Data(**data.model_dump(), state=site.state, flag=flag)
+        return self.Data(**data.model_dump(), state=site.state, flag=flag, sizes_vary=site.varies)
 
     def causes(self, finding: Finding) -> Iterable[Story]:
         """Tell the break; what a float that is kept costs has a finding of its own."""

@@ -42,6 +42,8 @@ class FirstChangeData(RecompileData):
     is_heavy: bool = False
     #: Whether the guards of the new entry hold the size: the program's settings or a line do that.
     is_constant: bool = False
+    #: Whether it is a number of a list that was read out of a tensor, each a constant.
+    is_listed: bool = False
     #: Later entries, for conditions on the symbol. One is for the other side of a condition.
     conditions: int = 0
     #: The sizes that the new entry fits, where that before is not among them: ``2 to 15``.

@@ -23,6 +23,7 @@ __all__ = [
     "is_of_one",
     "is_one_of_many",
     "is_range",
+    "names_in",
     "needs_number",
     "needs_one",
     "outside",
@@ -68,6 +69,8 @@ class RelationData(RecompileData):
     is_once: bool = False
     #: A line that branches on the same number; None where the log has no guards to tell by.
     branch: str | None = None
+    #: A number that is computed of floats: whether its guard is ``held``, ``lost`` or ``unseen``.
+    computed: str = ""
 
 
 def is_one_of_many(data: RelationData) -> bool:
@@ -178,7 +181,7 @@ def as_tensor(data: RelationData) -> str:
 
 def is_another(data: RelationData) -> bool:
     """Whether it is neither a multiple of a number nor a branch that the program writes."""
-    if data.is_duck or is_multiple(data) or is_layout(data) or is_float(data):
+    if data.is_duck or is_multiple(data) or is_layout(data) or is_float(data) or data.computed:
         return False
     return data.is_of_library or not branches(data.code) or is_made_inside(data)
 
@@ -186,8 +189,15 @@ def is_another(data: RelationData) -> bool:
 def is_float(data: RelationData) -> bool:
     """Whether it is about a number with a point, which no size is: ``(1.0 + clip) == 1.2``."""
     first = data.guards[0]
+    if data.computed:  # advised by itself
+        return False
     sizes = any(word in first.name for word in (".size()[", ".stride()[", "len("))
     return "." in first.expected and is_number(first.expected) and not sizes
+
+
+def names_in(formula: str) -> list[str]:
+    """Return the values in a formula: ``e`` and ``self.rate`` of ``(e + 2*self.rate)``."""
+    return list(dict.fromkeys(one[0].rstrip(".") for one in _NAMED.finditer(formula)))
 
 
 def value_of(data: RelationData) -> str:

@@ -39,6 +39,7 @@ from tracelens.rules.rcp._first_change import (
     told_of,
 )
 from tracelens.rules.rcp._last import FEW_SIZES, ONE_SIZE, is_smaller
+from tracelens.rules.rcp._listed import FIXED_ROUNDS, told_of_list
 from tracelens.rules.rcp._marking import (
     FirstChangeData,
     also,
@@ -179,12 +180,13 @@ class FirstDynamicRecompile(RecompileRule):
             basis="tested",
             proof="tests/advice/RCP003/set-and-mark.py",
         ),
+        FIXED_ROUNDS,
         Remedy(
             "pad",
             "Pad the input to one size, where a line of code needs the number. If the program has "
             "dynamic=False or mark_static, take that out instead.",
             when="the guards of the new entry hold the size",
-            applies=lambda data: data.is_constant and not data.is_batch,
+            applies=lambda data: data.is_constant and not (data.is_batch or data.is_listed),
             basis="tested",
             proof="tests/advice/RCP002/pad.py",
         ),
@@ -309,16 +311,19 @@ class FirstDynamicRecompile(RecompileRule):
             loud = bool(part) or cut or len(steps) >= MANY or fullest(changes) >= CROWDED
             entry = entry_of(first.steps[0].place, trees)
             constant = index is not None and all(
-                _holds(one, source, index, trees) for one in changes
+                holds(entry_of(one.steps[0].place, trees), source, index) for one in changes
             )
             fits = "" if index is None else left_out(changes, trees)
+            listed = told_of_list(first, source, trees)
+            loud, constant = loud or bool(listed), constant or bool(listed)
             conditions = max(change.conditions(source, index) for change in changes)
             symbols = tuple(dict.fromkeys((*symbolic(entry), *later[function, file, line])))
             times = longer(steps, frames) if part and weight.most == 1 else 0.0
             data = data_of(changes, place.code, is_heavy=bool(part), symbols=symbols)
             told: dict[str, object] = {"is_smaller": smaller, "times_longer": times}
             told |= {"is_constant": constant, "is_followed": cut, "fits": fits}
-            told |= {"since": set_since(entry_before(first.steps[0].place, trees), entry)}
+            told["is_listed"] = bool(listed)
+            told["since"] = set_since(entry_before(first.steps[0].place, trees), entry)
             told |= {"conditions": conditions, "is_varied": len(first.history.variants) > 1}
             told |= {"is_batch": changes is leads, "in_batch": batch.holds(steps)}
             told |= {"is_heavy": bool(part) or changes is leads}
@@ -341,7 +346,7 @@ class FirstDynamicRecompile(RecompileRule):
                 index,
                 title=f"{_named(source, index)} changed for the first time: "
                 + (plural(len(steps), "recompile") if loud else "expected"),
-                message=told_of(changes, is_constant=constant, conditions=conditions, fits=fits)
+                message=(listed or told_of(changes, constant, conditions, fits))
                 + (f" It took {part}" if part else "")
                 + (f", {times:.1f} times as long as the first compilation" if times else "")
                 + ("." if part else "")
@@ -365,18 +370,12 @@ class FirstDynamicRecompile(RecompileRule):
 
 _AGAIN = " After that it was compiled again, and why is not in the log."
 _CUT = " The log is cut: whether the size kept changing is not known."
-
-
 #: Why nothing need be done, by whether each of the sizes needs an entry of its own.
 _HARMLESS = {
     False: "further values fit the entry with the symbol",
     True: "two sizes need two entries",
 }
 _CONDITIONAL = "further values need entries for the conditions that the code puts on them"
-
-
-def _holds(change: Change, source: str, index: int, trees: Table[GuardTree]) -> bool:
-    return holds(entry_of(change.steps[0].place, trees), source, index)
 
 
 def _named(source: str, index: int | None) -> str:

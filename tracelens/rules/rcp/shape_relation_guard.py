@@ -16,21 +16,18 @@ from tracelens.frames import Frame
 from tracelens.frames.compile_seconds import CompileSeconds
 from tracelens.frames.recompile_cost import cost_of
 from tracelens.logs.guards import GuardTree
+from tracelens.logs.output_code import OutputModule
 from tracelens.logs.recompiles import GuardFailure, Recompile, TensorMismatch
 from tracelens.remedies import Remedy
-from tracelens.report import Finding, Severity
+from tracelens.report import Confidence, Finding, Severity
 from tracelens.report.programs import is_library
 from tracelens.report.stories import Story
 from tracelens.rules.rcp._bounds import LEAVE_COUNTER, bounded, is_counter, looked_at
 from tracelens.rules.rcp._branched import branched, branches
 from tracelens.rules.rcp._changed_there import CHANGE_OUTSIDE, is_changed_there, read_at
 from tracelens.rules.rcp._changes import owner
-from tracelens.rules.rcp._data import (
-    Function,
-    Guard,
-    RecompileRule,
-    guards_of,
-)
+from tracelens.rules.rcp._computed import COMPUTED, computed, grades, words
+from tracelens.rules.rcp._data import Function, Guard, RecompileRule, guards_of
 from tracelens.rules.rcp._equal import UNEQUAL_FIRST, duck_sized, is_duck_sized, told_of
 from tracelens.rules.rcp._last import LEFT_OUT, is_smaller
 from tracelens.rules.rcp._offsets import OWN_MEMORY, is_offset
@@ -84,7 +81,7 @@ class ShapeRelationGuard(RecompileRule):
     many branches on sizes stand in one function: ``conv2d`` on a CPU chooses its implementation by
     the number of elements, so that each layer asks for a condition of its own. Where
     ``TORCH_TRACE`` shows that recompiles for sizes took half of all compile time, and 20 s at
-    least, it is a warning.
+    least, it is a warning. Never where a number computed of floats loses its guard: an error.
 
     ## What to do
     Nothing for one branch. Otherwise take the branch out of the compiled function, use
@@ -111,6 +108,7 @@ class ShapeRelationGuard(RecompileRule):
 
     remedies = (
         LEAVE_COUNTER,
+        COMPUTED,
         UNEQUAL_FIRST,
         Remedy(
             "one-layout",
@@ -206,9 +204,9 @@ class ShapeRelationGuard(RecompileRule):
     )
 
     def follows(self, finding: Finding) -> Iterator[Story]:
-        """Belong to a graph break, unless sizes were equal: they are so without the break."""
+        """Belong to a graph break, unless sizes are equal without it, or results are wrong."""
         data = self.data_of(finding)
-        if not (isinstance(data, RelationData) and data.is_duck):
+        if not (isinstance(data, RelationData) and (data.is_duck or grades(data)[0])):
             yield from super().follows(finding)
 
     def check(
@@ -218,6 +216,7 @@ class ShapeRelationGuard(RecompileRule):
         frames: Table[Frame],
         trees: Table[GuardTree],
         seconds: Table[CompileSeconds],
+        modules: Table[OutputModule],
     ) -> Iterator[Finding]:
         """Yield one finding per function and line of the program."""
         groups: dict[tuple[object, ...], list[tuple[History, Step]]] = {}
@@ -237,13 +236,14 @@ class ShapeRelationGuard(RecompileRule):
                 group.sort(key=lambda one: -_ms(one[1], frames))
             steps = [step for _, step in group]
             heavy = weight.heavy(steps, frames) if weight else ""
-            yield self._finding(group, frames, trees, heavy)
+            yield self._finding(group, frames, trees, modules, heavy)
 
     def _finding(
         self,
         group: list[tuple[History, Step]],
         frames: Table[Frame],
         trees: Table[GuardTree],
+        modules: Table[OutputModule],
         heavy: str,
     ) -> Finding:
         steps = [step for _, step in group]
@@ -254,18 +254,23 @@ class ShapeRelationGuard(RecompileRule):
             line = branched(value_of(data), steps, trees)
             once = _is_once(steps, value_of(data), trees)
             data = data.model_copy(update={"branch": line, "is_once": once})
+        data = data.model_copy(update={"computed": computed(steps, trees, modules)})
         if is_float(data) and not data.code:
             data = data.model_copy(update={"read_at": read_at(steps, value_of(data))})
         line = place.code or _line(first.failure)
         advice = self.advise(data)
         title, message = told_of(history, data) if data.is_duck else _words(first, data, line)
+        if data.computed:
+            title, message = words(data)
+        severity, confidence = grades(data)
         return self.finding(
             *_identity(history, data, place.code or str(first.check)),
             title=title,
             message=message
-            + ("" if advice else looked_at(data))
+            + ("" if advice or data.computed else looked_at(data))
             + (f" It took {heavy}." if heavy else ""),
-            severity=Severity.WARNING if heavy or is_counter(data) else None,
+            severity=severity or (Severity.WARNING if heavy or is_counter(data) else None),
+            confidence=confidence or Confidence.HIGH,
             count=len(steps),
             where=user_code.where(place),
             evidence=[step.quote() for step in steps[:MAX_QUOTED]],
