@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tracelens.dynamo.entry_guards import entry_of
 from tracelens.dynamo.recompile_history import Step
 from tracelens.evidence import Table
 from tracelens.logs.guards import GuardTree
-from tracelens.logs.output_code import OutputModule
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Severity
 from tracelens.rules.rcp._data import guards_of
 from tracelens.rules.rcp._relation import RelationData, names_in
+
+if TYPE_CHECKING:
+    from tracelens.logs.output_code import OutputModule
 
 __all__ = ["COMPUTED", "computed", "grades", "words"]
 

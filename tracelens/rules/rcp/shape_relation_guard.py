@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.entry_guards import entry_of
@@ -16,7 +17,6 @@ from tracelens.frames import Frame
 from tracelens.frames.compile_seconds import CompileSeconds
 from tracelens.frames.recompile_cost import cost_of
 from tracelens.logs.guards import GuardTree
-from tracelens.logs.output_code import OutputModule
 from tracelens.logs.recompiles import GuardFailure, Recompile, TensorMismatch
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
@@ -51,6 +51,9 @@ from tracelens.rules.rcp._relation import (
 )
 from tracelens.rules.rcp._remainder import multiples
 from tracelens.rules.rcp._weight import Weight
+
+if TYPE_CHECKING:
+    from tracelens.logs.output_code import OutputModule
 
 __all__ = ["ShapeRelationGuard"]
 
@@ -339,8 +342,7 @@ def _data(cause: str, group: list[tuple[History, Step]], code: str) -> RelationD
 def _is_once(steps: list[Step], value: str, trees: Table[GuardTree]) -> bool:
     """Whether the last entry that was made for it is known, and no equation of it is on a value."""
     last = entry_of(steps[-1].place, trees)
-    name = re.escape(value.rpartition(".")[2])
-    equal = re.compile(rf"\b{name}(?:'\])?\b.{{0,80}} == -?\d")
+    equal = re.compile(rf"\b{re.escape(value.rpartition('.')[2])}(?:'\])?\b.{{0,80}} == -?\d")
     return bool(last) and not any(
         equal.search(guard.expression) for tree in last for guard in tree.guards
     )
