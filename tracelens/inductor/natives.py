@@ -30,7 +30,7 @@ def natives(found: Iterable[Unprepared], execs: Table[PrimitiveExec]) -> list[Un
     if not (convolutions and len(execs)):
         return []
     from tracelens.inductor.tasks import tasks  # noqa: PLC0415 -- of few logs
-    from tracelens.logs._problems import task_of  # noqa: PLC0415
+    from tracelens.logs._problems import task_of  # noqa: PLC0415 -- of few logs
 
     executed = {task_of(row.record) for row in execs}
     made = {call.step.at: call.task for call in tasks(convolutions[0].seen.record)}

@@ -9,7 +9,7 @@ from tracelens.inductor.cpp import CppKernel
 from tracelens.late import late
 from tracelens.logs._loops import Strip
 
-__all__ = ["Slow", "slow"]
+__all__ = ["Slow", "masks_of", "slow"]
 
 #: Functions that have no instruction. Those that Inductor has vector forms of, too: in a scalar
 #: loop they are called once per element.
@@ -45,8 +45,22 @@ class Slow(msgspec.Struct, frozen=True):
         return self.strip.elements * max(1, self.seen.record.calls)
 
 
-def slow(seen: Seen[CppKernel], strip: Strip) -> Slow | None:
-    """Return why a loop goes element by element; None where it does not, or where it must."""
+def masks_of(kernel: CppKernel) -> frozenset[str]:
+    """Return where a kernel stores masks, which ``at::vec`` converts lane by lane.
+
+    ``VecMask::store`` of ``ATen/cpu/vec/vec_mask.h``, the same in torch 2.4 to 2.14: no
+    specialization of its conversion to bool exists for AVX2 or AVX-512.
+    """
+    if "VecMask" not in kernel.source:
+        return frozenset()
+    return frozenset(found["name"] for found in _WRITES_BOOL.finditer(kernel.source))
+
+
+def slow(seen: Seen[CppKernel], strip: Strip, masks: frozenset[str]) -> Slow | None:
+    """Return why a loop goes element by element; None where it does not, or where it must.
+
+    ``masks`` is where its kernel stores them, which is looked up once for all its loops.
+    """
     text = strip.lanes if strip.is_vector else strip.text
     drawn = tuple(name for name in RANDOM if f" {name}(" in text)
     if drawn:
@@ -55,20 +69,9 @@ def slow(seen: Seen[CppKernel], strip: Strip) -> Slow | None:
     if strip.is_vector:
         if functions:
             return Slow(seen, strip, "lanes", functions)
-        return Slow(seen, strip, "masks", ()) if _stores_mask(seen, strip) else None
+        stored = any(f".store({name} + " in strip.text for name in masks)
+        return Slow(seen, strip, "masks", ()) if stored else None
     return None if "atomic_add" in text else Slow(seen, strip, _cause(text), functions)
-
-
-def _stores_mask(seen: Seen[CppKernel], strip: Strip) -> bool:
-    """Whether a vector loop stores a mask, which ``at::vec`` converts lane by lane.
-
-    ``VecMask::store`` of ``ATen/cpu/vec/vec_mask.h``, the same in torch 2.4 to 2.14: no
-    specialization of its conversion to bool exists for AVX2 or AVX-512.
-    """
-    if "VecMask" not in strip.text:
-        return False
-    names = {found["name"] for found in _WRITES_BOOL.finditer(seen.record.source)}
-    return any(f".store({name} + " in strip.text for name in names)
 
 
 def _cause(text: str) -> str:

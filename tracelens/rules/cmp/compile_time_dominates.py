@@ -123,7 +123,7 @@ class CompileTimeDominates(Rule):
             from tracelens.dynamo.called_often import called_often  # noqa: PLC0415 -- of few logs
             from tracelens.dynamo.siblings import siblings  # noqa: PLC0415
             from tracelens.dynamo.unrolled import unrolled  # noqa: PLC0415
-            from tracelens.inductor.longest import longest  # noqa: PLC0415
+            from tracelens.inductor.longest import longest  # noqa: PLC0415 -- of few logs
 
             told = sums.again_seconds if len(recompiles) else 0.0
             told += sum(row.count * (row.record.seconds or 0.0) for row in tables)
@@ -326,7 +326,10 @@ def _harmless(sums: CompileSeconds, recompiles: Table[Recompile], *, is_told: bo
     told = _TOLD if is_told else ""
     if not sums.again:
         return told or (_START if sums.count == 1 else "")
-    from tracelens.dynamo.expected_entries import are_whole, is_expected  # noqa: PLC0415
+    from tracelens.dynamo.expected_entries import (  # noqa: PLC0415 -- of few logs
+        are_whole,
+        is_expected,
+    )
 
     functions = sums.count - sums.again
     several = functions > 1
@@ -342,7 +345,11 @@ def _blocks(
 
     None where it is frozen: the weights are constants of the code, which no other block can use.
     """
-    from tracelens.dynamo.blocks import Blocks, are_constants, repeated  # noqa: PLC0415
+    from tracelens.dynamo.blocks import (  # noqa: PLC0415 -- of few logs
+        Blocks,
+        are_constants,
+        repeated,
+    )
 
     if facts_of(run).is_frozen or are_constants(trees):
         return Blocks()

@@ -12,7 +12,7 @@ from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.cpp import CppKernel
 from tracelens.inductor.graphs import heaviest
 from tracelens.inductor.origins import Lines
-from tracelens.inductor.scalar import Slow, slow
+from tracelens.inductor.scalar import Slow, masks_of, slow
 from tracelens.logs._loops import strips
 from tracelens.logs._stack import StackFrame
 from tracelens.onednn.stories import NO_VECTORS
@@ -202,11 +202,11 @@ class CppKernelNotVectorised(Rule):
         groups: dict[str, list[Slow]] = {}
         total = vector = 0
         for seen in kernels:
-            nest = seen.record.nest
+            nest, masks = seen.record.nest, masks_of(seen.record)
             for strip in strips(nest) if nest is not None else ():
                 total += 1
                 vector += strip.is_vector
-                found = slow(seen, strip)
+                found = slow(seen, strip, masks)
                 if found is not None:
                     groups.setdefault(found.cause, []).append(found)
         if total and not vector and not groups.keys() <= {"random"}:

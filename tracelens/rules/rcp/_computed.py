@@ -7,6 +7,7 @@ out of AOTAutograd's cache, torch 2.13 leaves the guard out, and the number of a
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -71,12 +72,18 @@ def _guarded(steps: list[Step], trees: Table[GuardTree], modules: Table[OutputMo
 
 
 def _code(step: Step, modules: Table[OutputModule]) -> Iterator[str]:
+    for module in modules.derived(_by_compilation).get(step.place.compilation, ()):
+        yield from (one.source for one in module.kernel_defs)
+        yield from (one.wrapper for one in module.cpp_parts)
+        yield module.wrapper
+
+
+def _by_compilation(modules: Table[OutputModule]) -> dict[object, list[OutputModule]]:
+    """Return what was generated for each compilation: looked up for every number."""
+    found: defaultdict[object, list[OutputModule]] = defaultdict(list)
     for place, seen in modules.events():
-        if place.compilation == step.place.compilation:
-            module = seen.record
-            yield from (one.source for one in module.kernel_defs)
-            yield from (one.wrapper for one in module.cpp_parts)
-            yield module.wrapper
+        found[place.compilation].append(seen.record)
+    return found
 
 
 def grades(data: RelationData) -> tuple[Severity | None, Confidence | None]:

@@ -241,7 +241,7 @@ def left_out(changes: Iterable[Change], trees: Table[GuardTree]) -> str:
     return ""
 
 
-def told_of(changes: list[Change], is_constant: object, conditions: int, fits: str) -> str:
+def told_of(changes: list[Change], *, is_constant: bool, conditions: int, fits: str) -> str:
     """Say what changed, and what the function was compiled for then."""
     function = changes[0].history.function
     first = changes[0].steps[0].check

@@ -346,7 +346,10 @@ class FirstDynamicRecompile(RecompileRule):
                 index,
                 title=f"{_named(source, index)} changed for the first time: "
                 + (plural(len(steps), "recompile") if loud else "expected"),
-                message=(listed or told_of(changes, constant, conditions, fits))
+                message=(
+                    listed
+                    or told_of(changes, is_constant=constant, conditions=conditions, fits=fits)
+                )
                 + (f" It took {part}" if part else "")
                 + (f", {times:.1f} times as long as the first compilation" if times else "")
                 + ("." if part else "")
