@@ -160,7 +160,7 @@ def test_without_the_traced_graph_nobody_knows_what_is_given(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("length", "kernel", "advised"),
-    [("400", "3", "two-dimensional"), ("1, 400", "1, 3", "freeze")],
+    [("400", "3", "height-of-1"), ("1, 400", "1, 3", "freeze")],
 )
 def test_freezing_packs_no_weights_of_1d_convolutions(
     tmp_path: Path, length: str, kernel: str, advised: str
@@ -203,7 +203,7 @@ def test_of_what_a_weight_is_computed_only_so_much_is_looked_at(
 
 @pytest.mark.parametrize(
     ("length", "kernel", "advised"),
-    [("400", "3", "two-dimensional"), ("1, 400", "1, 3", "freeze")],
+    [("400", "3", "height-of-1"), ("1, 400", "1, 3", "freeze")],
 )
 def test_nor_of_transposed_ones(tmp_path: Path, length: str, kernel: str, advised: str) -> None:
     code = SIGNAL.format(length=length, kernel=kernel).replace(

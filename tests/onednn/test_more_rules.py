@@ -423,7 +423,7 @@ def test_a_header_alone_misses_nothing() -> None:
 def test_what_edits_a_line_of_a_library_is_for_its_authors() -> None:
     """The user of a package converts the model, and does not rewrite its convolutions."""
     (rule,) = select_rules(["ONE002"])
-    given = [one.advice(None) for one in rule.remedies if one.id == "two-dimensional"]
+    given = [one.advice(None) for one in rule.remedies if one.id == "channels-per-group"]
     library = Where(file="/home/ana/venv/lib/python3.11/site-packages/filters/conv.py", line=7)
     for where, told in ((library, True), (Where(file="/home/ana/proj/conv.py", line=7), False)):
         found = rule.finding("x", title="", message="", where=where, advice=given)

@@ -28,25 +28,15 @@ def test_signals_have_no_other_layout_and_are_no_warning() -> None:
     images, signals = layers(32, 48), as_signals(layers(32, 48))
     assert one(ActivationLayoutPingPong(), X86, *images).severity is Severity.WARNING
     found = one(ActivationLayoutPingPong(), X86, *signals)
-    assert ([advice.id for advice in found.advice], found.severity) == (
-        ["two-dimensional"],
-        Severity.INFO,
-    )
+    assert (found.advice, found.severity) == ((), Severity.NONE)
+    assert "no channels-last layout" in (found.harmless or "")
 
 
-@pytest.mark.parametrize(("others", "is_note"), [(1.0, False), (5.0, True)])
-def test_below_a_fifth_of_the_time_signals_are_a_note(others: float, is_note: bool) -> None:
-    """Conversions take 3.2 ms: 23 % of 14 ms, and 18 % of 18 ms, by what else runs."""
-    rest = [matmul("brg_matmul:avx512_core", others / 4)] * 4
-    found = one(ActivationLayoutPingPong(), X86, *as_signals(layers(32, 48)), *rest)
-    assert bool(found.harmless) is is_note
-    assert bool(found.advice) is not is_note
-
-
-def test_a_convolution_of_a_signal_is_no_warning_where_nobody_knows_whose_it_is() -> None:
+def test_a_convolution_of_a_signal_is_a_note() -> None:
     images = [conv("x64:gemm:jit", 5.0)] * 4
     assert one(GemmFallbackConvolution(), X86, *images).severity is Severity.WARNING
-    assert one(GemmFallbackConvolution(), X86, *as_signals(images)).severity is Severity.INFO
+    found = one(GemmFallbackConvolution(), X86, *as_signals(images))
+    assert (found.advice, found.severity) == ((), Severity.NONE)
 
 
 @pytest.mark.parametrize(("others", "expected"), [(30.0, Severity.WARNING), (100.0, Severity.INFO)])

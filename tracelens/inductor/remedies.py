@@ -7,6 +7,7 @@ from typing import Any
 
 from tracelens.dynamo.run_facts import InRun
 from tracelens.experiment import Knob
+from tracelens.late import late
 from tracelens.remedies import Remedy
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "can_freeze",
     "channels_last",
     "channels_last_3d",
+    "channels_last_model",
     "channels_last_within",
     "compile_frozen",
     "float32",
@@ -67,7 +69,9 @@ def _late_on_arm(data: InRun) -> bool:
 
 
 #: Remedies that give images another layout.
-LAYOUTS = frozenset({"channels-last", "channels-last-3d", "channels-last-within"})
+LAYOUTS = frozenset(
+    {"channels-last", "channels-last-3d", "channels-last-model", "channels-last-within"}
+)
 #: Dimensions for which there is a channels-last layout.
 _LAYOUTS = (4, 5)
 
@@ -85,6 +89,21 @@ def is_given(data: Any, rank: int) -> bool:
 
 def _rank(rank: int) -> Any:
     return lambda data: is_given(data, rank)
+
+
+#: The groups and the channels of a convolution, as oneDNN writes its shape.
+_GROUPS = late(r"g(\d{1,9})mb\d{1,9}_ic(\d{1,9})oc")
+
+
+def _is_within(data: Any) -> bool:
+    """Whether images are converted that compiled code is not given: the model makes them."""
+    return 4 in data.ranks and not is_given(data, 4)
+
+
+def _is_depthwise(data: Any) -> bool:
+    """Whether each group of the layer reads one channel, so that any layout of weights is any."""
+    found = _GROUPS.match(data.shape)
+    return found is not None and found[1] == found[2] != "1"
 
 
 def _freezing(data: InRun) -> str:
@@ -142,14 +161,25 @@ _CHANNELS_LAST_3D = Remedy(
     "x = x.to(memory_format=torch.channels_last_3d)",
     proof="https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
 )
+_CHANNELS_LAST_MODEL = Remedy(
+    id="channels-last-model",
+    text="No compiled graph that the log shows is given an image to convert. Convert the model "
+    "alone: a convolution takes the layout of its weights, too. Measure: with few channels a step "
+    "was slower.",
+    when="images of 4 dimensions, compiled code is given no such tensor, and the layer whose "
+    "reorders cost most is not depthwise",
+    applies=lambda data: _is_within(data) and not _is_depthwise(data),
+    code="model = model.to(memory_format=torch.channels_last)",
+    proof="https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
+)
 _CHANNELS_LAST_WITHIN = Remedy(
     id="channels-last-within",
-    text="No compiled graph that the log shows is given an image. Convert it where the model makes "
-    "it or takes it in, before the first convolution, with "
-    "`.contiguous(memory_format=torch.channels_last)`, and measure: with few channels a step was "
-    "slower.",
-    when="images of 4 dimensions, and compiled code is given no such tensor",
-    applies=lambda data: 4 in data.ranks and not is_given(data, 4),
+    text="No compiled graph that the log shows is given an image, and weights of one channel have "
+    "no layout of their own. Convert the image where the model makes it or takes it in, before the "
+    "first convolution, with `.contiguous(memory_format=torch.channels_last)`, and measure.",
+    when="images of 4 dimensions, compiled code is given no such tensor, and the layer whose "
+    "reorders cost most is depthwise, of more than one channel",
+    applies=lambda data: _is_within(data) and _is_depthwise(data),
     proof="https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
     edits=True,
 )
@@ -190,6 +220,11 @@ def compile_frozen(tested: str = "", **changes: Any) -> Remedy:
 def channels_last(tested: str = "", **changes: Any) -> Remedy:
     """Return the remedy that converts images."""
     return _shown(_CHANNELS_LAST, tested, changes)
+
+
+def channels_last_model(tested: str = "", **changes: Any) -> Remedy:
+    """Return the remedy that converts weights, where the model makes its images itself."""
+    return _shown(_CHANNELS_LAST_MODEL, tested, changes)
 
 
 def channels_last_within(tested: str = "", **changes: Any) -> Remedy:

@@ -6,10 +6,16 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo.run_facts import inputs_of
-from tracelens.dynamo.user_code import package
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
-from tracelens.inductor.remedies import LAYOUTS, channels_last, channels_last_3d, freeze, is_given
+from tracelens.inductor.remedies import (
+    LAYOUTS,
+    can_freeze,
+    channels_last,
+    channels_last_3d,
+    freeze,
+    is_given,
+)
 from tracelens.onednn.data import PrimitiveData, descriptors, is_default_layout, rank_of
 from tracelens.onednn.excerpts import LEAST_MS, SHARE_OF_EXCERPT, is_excerpt
 from tracelens.onednn.implementations import COMPUTE, has_jit_gemm
@@ -72,10 +78,9 @@ class GemmFallbackConvolution(Rule):
     ## When it is harmless
     When the convolutions take less than 1 ms and 2 % of the time, which is not reported. An
     execution that is not repeated is not counted. Where the image is in channels-last already, the
-    layout is not the reason: that is no warning, nor are less than 0.5 ms in all, nor a
-    convolution of a signal that is not in the program's own lines: it would have to be written
-    anew. Where all of these lines are known to be an installed package's, it is a note, and below
-    a fifth of the time.
+    layout is not the reason: that is no warning, nor are less than 0.5 ms in all. A convolution of
+    a signal is a note: it would have to be written anew for images of height 1, and none of three
+    programs whose layers were became faster.
 
     ## What to do
     Convert model and input to channels-last once; ``torch.compile`` keeps the layout. Compare the
@@ -122,20 +127,9 @@ class GemmFallbackConvolution(Rule):
             applies=lambda data: data.is_plain and is_given(data, 4),
         ),
         channels_last_3d("ONE002", applies=lambda data: data.is_plain and is_given(data, 5)),
-        Remedy(
-            id="two-dimensional",
-            text="Give the signal a height of 1 and use Conv2d in channels-last: there is no such "
-            "layout for three dimensions.",
-            when="signals of 3 dimensions in the default layout, in a fifth of the time",
-            applies=lambda data: (
-                data.is_plain and set(data.ranks) == {3} and (data.share or 0) >= SHARE_OF_EXCERPT
-            ),
-            proof="tests/advice/ONE002/two-dimensional.py",
-            basis="tested",
-            edits=True,
-        ),
         freeze(
             text="Or let the compiler choose the layout: freezing packs the weights for it, too.",
+            applies=lambda data: set(data.ranks) != {3} and can_freeze(data),
         ),
         Remedy(
             id="channels-per-group",
@@ -234,11 +228,9 @@ class GemmFallbackConvolution(Rule):
             ranks=tuple(sorted({rank for group in found if (rank := rank_of(group.run))})),
             inputs=inputs_of(run),
         )
-        own = where is not None and not package(where.file)
         signals = set(data.ranks) == {3}
-        act = default and ms >= LEAST_MS and (own or not signals)
+        act = default and ms >= LEAST_MS and not signals
         fixed = signals and signals_of_a_package(graphs)
-        little = signals and spent.share(ms) < SHARE_OF_EXCERPT
         layout = "torch's default layout" if default else "another layout than torch's default"
         return self.finding(
             primitive,
@@ -249,7 +241,7 @@ class GemmFallbackConvolution(Rule):
                 f"in {layout}. The most expensive is {found[0].label}.{why}"
             ),
             severity=Severity.WARNING if act else Severity.INFO,
-            harmless=SIGNALS_OF_A_PACKAGE if fixed else SIGNALS if little else None,
+            harmless=SIGNALS_OF_A_PACKAGE if fixed else SIGNALS if signals else None,
             confidence=Confidence.MEDIUM,
             count=count,
             where=where,

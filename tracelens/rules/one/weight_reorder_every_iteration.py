@@ -169,7 +169,7 @@ class WeightReorderEveryIteration(Rule):
             edits=True,
         ),
         Remedy(
-            id="two-dimensional",
+            id="height-of-1",
             text="Give the signal a height of 1 once, use Conv2d throughout, model and signal in "
             "channels-last, and freeze.",
             when="1-d convolutions, compiled for inference; not float16 on a CPU without it",
@@ -183,7 +183,7 @@ class WeightReorderEveryIteration(Rule):
             "model = model.to(memory_format=torch.channels_last)\n"
             "x = x.unsqueeze(2).to(memory_format=torch.channels_last)",
             basis="tested",
-            proof="tests/advice/ONE003/two-dimensional.py",
+            proof="tests/advice/ONE003/height-of-1.py",
             edits=True,
         ),
         inductor.compile_frozen(
