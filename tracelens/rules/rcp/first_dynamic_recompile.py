@@ -183,8 +183,8 @@ class FirstDynamicRecompile(RecompileRule):
         FIXED_ROUNDS,
         Remedy(
             "pad",
-            "Pad the input to one size, where a line of code needs the number. If the program has "
-            "dynamic=False or mark_static, take that out instead.",
+            "Pad the input to one size: the new entry is for one number again, as where a line of "
+            "code needs it.",
             when="the guards of the new entry hold the size",
             applies=lambda data: data.is_constant and not (data.is_batch or data.is_listed),
             basis="tested",

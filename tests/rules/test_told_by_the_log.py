@@ -1,0 +1,65 @@
+"""Advice that depends on the program is printed where the log speaks for it, and not elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tracelens import analyze
+from tracelens.report import Finding
+
+RULES = Path(__file__).parents[2] / "fixtures" / "rules"
+
+
+def log_of(code: str, name: str) -> Path:
+    (found,) = RULES.glob(f"{code}-*/{name}")
+    return found
+
+
+def found_in(path: Path, code: str) -> list[Finding]:
+    return [one for one in analyze(str(path)).findings if one.code == code]
+
+
+def ids(one: Finding) -> list[str]:
+    return [advice.id for advice in one.advice]
+
+
+def test_sizes_that_never_became_symbols_are_held_static(tmp_path: Path) -> None:
+    """The log of ``dynamic`` has each compilation's symbols: here there are none."""
+    log = log_of("RCP002", "fires-held-static-2.13.log")
+    (one,) = found_in(log, "RCP002")
+    assert ids(one) == ["default-dynamic", "pad"]
+    assert one.advice[0].text.startswith("Take out what holds the size static")
+    without = tmp_path / "run.log"
+    lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
+    without.write_text("".join(line for line in lines if "[__recompiles]" in line))
+    (one,) = found_in(without, "RCP002")
+    assert ids(one) == ["pad", "record-dynamic"]
+
+
+SYMBOL = (
+    "I1128 05:25:06.010000 15537 torch/fx/experimental/symbolic_shapes.py:5000] [{frame}] "
+    "create_symbol s11 = 32 for L['weight'].size()[1] [2, int_oo] y = x @ weight  # "
+    "proj/rcp002_sizes.py:18 in block\n"
+)
+
+
+def test_a_symbol_of_the_function_speaks_against_dynamic_false(tmp_path: Path) -> None:
+    text = log_of("RCP002", "fires-held-static-2.13.log").read_text(encoding="utf-8")
+    path = tmp_path / "run.log"
+    path.write_text(text + SYMBOL.format(frame="0/3"), encoding="utf-8")
+    (one,) = found_in(path, "RCP002")
+    assert "default-dynamic" not in ids(one)
+    assert "others of this function stayed symbols" in one.message
+    path.write_text(text + SYMBOL.format(frame="1/0"), encoding="utf-8")
+    (one,) = found_in(path, "RCP002")
+    assert ids(one)[0] == "default-dynamic", "another function may have been compiled otherwise"
+
+
+def test_parameters_and_buffers_have_constant_sizes_whatever_the_program_asks_for(
+    tmp_path: Path,
+) -> None:
+    text = log_of("RCP002", "fires-held-static-2.13.log").read_text(encoding="utf-8")
+    path = tmp_path / "run.log"
+    path.write_text(text.replace("tensor 'x'", "tensor 'self._buffers['table']'"))
+    (one,) = found_in(path, "RCP002")
+    assert "default-dynamic" not in ids(one)
