@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
+
+import pytest
 
 from tracelens import analyze
 from tracelens.report import Finding
@@ -63,3 +66,39 @@ def test_parameters_and_buffers_have_constant_sizes_whatever_the_program_asks_fo
     path.write_text(text.replace("tensor 'x'", "tensor 'self._buffers['table']'"))
     (one,) = found_in(path, "RCP002")
     assert "default-dynamic" not in ids(one)
+
+
+LEAVE, PAD = "leave it out (`drop_last=True`", "ad the smaller batch to the usual size"
+BOTH = "in training leave it out"
+
+
+@pytest.mark.parametrize(
+    ("kind", "mode", "told"),
+    [
+        ("forward", "true", LEAVE),
+        ("inference", "true", PAD),  # gradients were left on, and no backward was compiled
+        ("forward", "false", PAD),  # the run trains, and these calls do not
+        ("", "false", PAD),
+        ("", "true", BOTH),
+        ("forward", "", BOTH),
+    ],
+)
+def test_a_smaller_batch_is_left_out_in_training_and_padded_in_inference(
+    kind: str, mode: str, told: str, tmp_path: Path
+) -> None:
+    text = log_of("RCP003", "fires-training-and-validation.log").read_text(encoding="utf-8")
+    text = text.replace('"grad_mode":true', f'"grad_mode":{mode}' if mode else '"mode":0')
+    code = gzip.decompress(log_of("RCP003", "fires-trained-last-batch.log.gz").read_bytes())
+    lines = code.decode().splitlines(keepends=True)
+    made = [one for one in lines if "[__output_code]" in one]
+    if kind == "inference":
+        made = [
+            one.replace("_forward'", "_inference'").replace("_backward'", "_inference'")
+            for one in made
+        ]
+    path = tmp_path / "run.log"
+    path.write_text(text + "".join(made if kind else []), encoding="utf-8")
+    advice = [a for one in found_in(path, "RCP003") for a in one.advice if a.id == "drop-last"]
+    assert advice
+    assert all(told in one.text for one in advice)
+    assert all(("in inference" in one.text) is (told == BOTH) for one in advice)

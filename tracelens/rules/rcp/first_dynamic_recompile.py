@@ -15,6 +15,7 @@ from tracelens.dynamo.entry_guards import (
     symbolic,
 )
 from tracelens.dynamo.recompile_history import histories
+from tracelens.dynamo.run_facts import RunFacts
 from tracelens.evidence import Gap, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.frames import Frame
@@ -38,7 +39,7 @@ from tracelens.rules.rcp._first_change import (
     left_out,
     told_of,
 )
-from tracelens.rules.rcp._last import FEW_SIZES, ONE_SIZE, is_smaller
+from tracelens.rules.rcp._last import FEW_SIZES, is_smaller, is_trained, one_size
 from tracelens.rules.rcp._listed import FIXED_ROUNDS, told_of_list
 from tracelens.rules.rcp._marking import (
     FirstChangeData,
@@ -125,7 +126,7 @@ class FirstDynamicRecompile(RecompileRule):
     remedies = (
         Remedy(
             "one-size",
-            lambda data: ONE_SIZE if data.is_batch else f"{ONE_SIZE}{FEW_SIZES}",
+            lambda data: one_size(data.is_trained) + ("" if data.is_batch else FEW_SIZES),
             when="a first dimension whose recompiles, in three functions or more, took most of the "
             "compile time, where no other dimension of what is passed changed; or one that got "
             "smaller, and had more sizes than a data set's batches and the last of them",
@@ -286,6 +287,7 @@ class FirstDynamicRecompile(RecompileRule):
         trees: Table[GuardTree],
         gaps: Table[Gap],
         seconds: Table[CompileSeconds],
+        facts: Table[RunFacts],
     ) -> Iterator[Finding]:
         """Yield one note per size that changed, however many functions it recompiled."""
         found = histories(recompiles)
@@ -331,6 +333,7 @@ class FirstDynamicRecompile(RecompileRule):
                 "has_strides": (function, file, line) in strides,
                 "has_lengths": has_lengths(first, symbols, trees),
                 "has_more": has_more(changes, source, index),
+                "is_trained": is_trained(steps, trees, facts),
             }
             data = data.model_copy(update=told)
             if changes is leads:
