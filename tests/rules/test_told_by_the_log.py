@@ -102,3 +102,65 @@ def test_a_smaller_batch_is_left_out_in_training_and_padded_in_inference(
     assert advice
     assert all(told in one.text for one in advice)
     assert all(("in inference" in one.text) is (told == BOTH) for one in advice)
+
+
+@pytest.mark.parametrize("with_guards", [True, False])
+def test_a_float_of_each_entry_is_to_be_changed_with_the_name(
+    tmp_path: Path, *, with_guards: bool
+) -> None:
+    """Looked up outside, the name left eight of eight entries to the time."""
+    text = gzip.decompress(log_of("RCP006", "fires-named-and-timed-2.13.log.gz").read_bytes())
+    lines = text.decode().splitlines(keepends=True)
+    path = tmp_path / "run.log"
+    path.write_text("".join(one for one in lines if with_guards or "[__recompiles]" in one))
+    (one,) = found_in(path, "RCP006")
+    assert ids(one) == ["look-up-outside"]
+    assert " With it, change `t`" in one.advice[0].text
+    assert "The entries differ in `t` (0.05, 0.1, " in one.message
+
+
+def test_a_name_alone_may_have_a_function_per_value() -> None:
+    (one,) = found_in(log_of("RCP006", "fires-named-alone-2.13.log.gz"), "RCP006")
+    assert ids(one) == ["look-up-outside", "one-per-value"]
+    assert "With it" not in one.advice[0].text
+
+
+RECOMPILE = (
+    "V1120 12:00:0{n}.000000 7 torch/_dynamo/guards.py:5396] [0/{n}] [__recompiles] {text}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "values", "is_few"),
+    [
+        ("mode", ("'fine'", "'plain'", "'bold'"), True),
+        ("text", ("'a fine day'", "'no, thanks'", "'why not'"), False),
+        ("texts[0]", ("'fine'", "'plain'", "'bold'", "'wild'"), False),
+        ("self.modes[0]", ("'fine'", "'plain'", "'bold'", "'wild'"), True),
+        ("adapter", ("'tenant-1'", "'tenant-2'", "'tenant-3'"), True),
+    ],
+)
+def test_texts_are_no_values_that_are_few_and_known(
+    source: str, values: tuple[str, ...], tmp_path: Path, *, is_few: bool
+) -> None:
+    lines = []
+    for n, value in enumerate(values, 1):
+        reason = f"    - 0/{n - 1}: {source} == {value}  # if {source} in KNOWN:  # app.py:5 in f"
+        lines += [
+            RECOMPILE.format(n=n, text="Recompiling function f in /home/ana/proj/app.py:4"),
+            RECOMPILE.format(n=n, text="    triggered by the following guard failure(s):"),
+            RECOMPILE.format(n=n, text=reason),
+        ]
+    path = tmp_path / "run.log"
+    path.write_text("".join(lines), encoding="utf-8")
+    (one,) = found_in(path, "RCP006")
+    assert ("one-per-value" in ids(one) or "keep-chosen" in ids(one)) is is_few
+    assert "raise-limit" not in ids(one)
+
+
+def test_a_number_of_layers_with_weights_of_several_sizes_is_no_matter_of_symbols() -> None:
+    (one,) = found_in(log_of("RCP007", "fires-layers-of-several-sizes-2.13.log.gz"), "RCP007")
+    assert ids(one) == ["compile-model"]
+    assert "Parameters differ in size as well" in one.message
+    (one,) = found_in(log_of("RCP007", "fires-layers-of-one-size-2.13.log.gz"), "RCP007")
+    assert ids(one) == ["unspec-int", "buffer"]
