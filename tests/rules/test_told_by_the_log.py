@@ -164,3 +164,33 @@ def test_a_number_of_layers_with_weights_of_several_sizes_is_no_matter_of_symbol
     assert "Parameters differ in size as well" in one.message
     (one,) = found_in(log_of("RCP007", "fires-layers-of-one-size-2.13.log.gz"), "RCP007")
     assert ids(one) == ["unspec-int", "buffer"]
+
+
+def test_a_loop_without_layers_may_be_computed_with_tensors(tmp_path: Path) -> None:
+    """``fires-slice-of-layers`` is the other side: what is called there are layers."""
+    (one,) = found_in(log_of("RCP004", "fires-range.log"), "RCP004")
+    assert ids(one) == ["compile-body", "no-loop"]
+    text = log_of("RCP004", "fires-range.log").read_text(encoding="utf-8")
+    path = tmp_path / "run.log"
+    path.write_text("".join(one for one in text.splitlines(True) if "[__guards]" not in one))
+    (one,) = found_in(path, "RCP004")
+    assert ids(one) == ["compile-body"], "without guards the log does not tell"
+
+
+@pytest.mark.parametrize(("is_static", "first"), [(True, "default-dynamic"), (False, None)])
+def test_dynamic_false_holds_a_number_where_the_log_tells(
+    tmp_path: Path, *, is_static: bool, first: str | None
+) -> None:
+    lines = []
+    for n in range(1, 5):
+        head = f"V1120 12:00:0{n}.000000 7 torch/fx/experimental/symbolic_shapes.py:3900] [0/{n}] "
+        lines += [
+            RECOMPILE.format(n=n, text="Recompiling function f in /home/ana/proj/app.py:4"),
+            RECOMPILE.format(n=n, text="    triggered by the following guard failure(s):"),
+            RECOMPILE.format(n=n, text=f"    - 0/{n - 1}: n == {n + 1}  # x + n  # a.py:5 in f"),
+            *([head + "create_env\n"] if is_static else []),
+        ]
+    path = tmp_path / "run.log"
+    path.write_text("".join(lines), encoding="utf-8")
+    (one,) = found_in(path, "RCP004")
+    assert ids(one) == ([first, "pass-tensor"] if first else ["pass-tensor", "record-dynamic"])

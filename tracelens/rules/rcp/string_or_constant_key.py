@@ -28,6 +28,7 @@ from tracelens.rules.rcp._flags import FLAGS, FLAGS_TO_PYTHON, joined
 from tracelens.rules.rcp._state import is_made_by_the_first_call, is_set_in_the_config
 from tracelens.rules.rcp._structure import COMPILE_PARTS, STRUCTURE, structure_of, told
 from tracelens.rules.rcp._tell import MAX_GUARDS, listed, tell
+from tracelens.rules.rcp._texts import is_text
 
 __all__ = ["StringOrConstantKey"]
 
@@ -98,24 +99,12 @@ def _outside(data: RecompileData) -> str:
 def _has_names(data: RecompileData) -> bool:
     """Whether the entries were used up by names, or the like, and by nothing beside."""
     used_up = bool(data.limit) and len(data.values) >= data.limit - 1
-    return used_up and not (_is_text(data) or _has_others(data))
+    return used_up and not (is_text(data.source, data.values) or _has_others(data))
 
 
 def _has_others(data: RecompileData) -> bool:
     """Whether each entry is for another number as well: there is no end of those."""
     return isinstance(data, ManyData) and bool(data.others)
-
-
-#: Characters of a name; and of an item of a list, such as the texts of a batch.
-_NAME = re.compile(r"'[^\s']{0,40}'\Z")
-_ITEM = re.compile(r"(?!self\b).*\[\d{1,4}\]\Z")
-
-
-def _is_text(data: RecompileData) -> bool:
-    """Whether the values are no names but texts, or the items of a list of them."""
-    strings = [value for value in data.values if value[:1] in "'\""]
-    listed = _ITEM.match(data.source) is not None and len(strings) >= UNLIKE
-    return listed or any(not _NAME.match(value) for value in strings)
 
 
 class StringOrConstantKey(RecompileRule):
@@ -251,7 +240,9 @@ class StringOrConstantKey(RecompileRule):
             "entry as well",
             applies=lambda data: (
                 _is_chosen(data)
-                and not (_may_be_an_id(data) or _is_text(data) or _has_others(data))
+                and not (
+                    _may_be_an_id(data) or is_text(data.source, data.values) or _has_others(data)
+                )
             ),
             basis="tested",
             proof="tests/advice/RCP006/one-per-value.py",
@@ -260,10 +251,13 @@ class StringOrConstantKey(RecompileRule):
             "raise-limit",
             "Or, where the program has a fixed number of such values, raise the limit above it: "
             "each is compiled once.",
-            when="names that used up the entries of the function, with no number beside them that "
-            "has another value in each",
+            when="names that used up the entries of the function, which looks something up by "
+            "them; no number has another value in each as well",
             applies=lambda data: (
-                data.is_hit and data.held != STRUCTURE and _has_names(data) and not _selects(data)
+                data.is_hit
+                and data.held != STRUCTURE
+                and _has_names(data)
+                and not (_selects(data) or _may_be_an_id(data))
             ),
             setting=lambda data: f"torch._dynamo.config.recompile_limit = {data.limit * 8}",
             since="2.7",
