@@ -134,6 +134,7 @@ RECOMPILE = (
     ("source", "values", "is_few"),
     [
         ("mode", ("'fine'", "'plain'", "'bold'"), True),
+        ("mode", ("'mode 1'", "'mode 2'", "'mode 3'"), True),
         ("text", ("'a fine day'", "'no, thanks'", "'why not'"), False),
         ("texts[0]", ("'fine'", "'plain'", "'bold'", "'wild'"), False),
         ("self.modes[0]", ("'fine'", "'plain'", "'bold'", "'wild'"), True),

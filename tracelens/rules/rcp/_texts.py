@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 __all__ = ["is_text"]
 
-#: A name: no blank in it, and not long.
-_NAME = re.compile(r"'[^\s]{0,40}'\Z|\"[^\s]{0,40}\"\Z")
+#: A name: of one word or two, and not long.
+_NAME = re.compile(r"""(['"])(?!.{41})[^\s]*(?:\s[^\s]*)?\1\Z""")
 #: An item of a list that is passed in, such as the texts of a batch.
 _ITEM = re.compile(r"`?(?!self\b)[^`]{1,400}\[\d{1,4}\]`?\Z")
 #: Values of an item from which on it is none of a few.
