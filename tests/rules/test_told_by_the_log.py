@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 
 import pytest
@@ -195,3 +196,26 @@ def test_dynamic_false_holds_a_number_where_the_log_tells(
     path.write_text("".join(lines), encoding="utf-8")
     (one,) = found_in(path, "RCP004")
     assert ids(one) == ([first, "pass-tensor"] if first else ["pass-tensor", "record-dynamic"])
+
+
+AGAIN = (
+    "V1122 06:25:06.976000 31221 torch/_dynamo/guards.py:5396] [0/2] [__recompiles] Recompiling "
+    "function forward in /home/ana/proj/{file}:{line}\n"
+    "V1122 06:25:06.976000 31221 torch/_dynamo/guards.py:5396] [0/2] [__recompiles]     triggered "
+    "by the following guard failure(s):\n"
+    "V1122 06:25:06.976000 31221 torch/_dynamo/guards.py:5396] [0/2] [__recompiles]     - 0/1: "
+    "GLOBAL_STATE changed: grad_mode\n"
+)
+
+
+@pytest.mark.parametrize("case", ["layers", "another reason", "first with a gradient"])
+def test_layers_are_told_from_a_model_whose_calls_differ(case: str, tmp_path: Path) -> None:
+    text = log_of("RCP012", "fires-layers.log").read_text(encoding="utf-8")
+    if case == "another reason":
+        text += AGAIN.format(**re.search(r"proj/(?P<file>\S+):(?P<line>\d+)", text).groupdict())
+    if case == "first with a gradient":
+        text = text.replace("expected requires_grad=0", "expected requires_grad=1")
+    path = tmp_path / "run.log"
+    path.write_text(text, encoding="utf-8")
+    (one,) = found_in(path, "RCP012")
+    assert ids(one) == (["compile-model"] if case == "layers" else [])
