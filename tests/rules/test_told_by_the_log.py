@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import re
 from pathlib import Path
 
 import pytest
 
 from tracelens import analyze
-from tracelens.report import Finding
+from tracelens.report import Finding, Severity
+from tracelens.rules.cmp._advice import REMEDIES, CompileData
 
 RULES = Path(__file__).parents[2] / "fixtures" / "rules"
 
@@ -198,24 +198,85 @@ def test_dynamic_false_holds_a_number_where_the_log_tells(
     assert ids(one) == ([first, "pass-tensor"] if first else ["pass-tensor", "record-dynamic"])
 
 
-AGAIN = (
-    "V1122 06:25:06.976000 31221 torch/_dynamo/guards.py:5396] [0/2] [__recompiles] Recompiling "
-    "function forward in /home/ana/proj/{file}:{line}\n"
-    "V1122 06:25:06.976000 31221 torch/_dynamo/guards.py:5396] [0/2] [__recompiles]     triggered "
-    "by the following guard failure(s):\n"
-    "V1122 06:25:06.976000 31221 torch/_dynamo/guards.py:5396] [0/2] [__recompiles]     - 0/1: "
-    "GLOBAL_STATE changed: grad_mode\n"
-)
+AGAIN = "V1122 06:25:06.976000 31221 torch/_dynamo/guards.py:5396] [0/2] [__recompiles] {text}\n"
 
 
 @pytest.mark.parametrize("case", ["layers", "another reason", "first with a gradient"])
 def test_layers_are_told_from_a_model_whose_calls_differ(case: str, tmp_path: Path) -> None:
     text = log_of("RCP012", "fires-layers.log").read_text(encoding="utf-8")
     if case == "another reason":
-        text += AGAIN.format(**re.search(r"proj/(?P<file>\S+):(?P<line>\d+)", text).groupdict())
+        for line in (
+            "Recompiling function forward in /home/ana/proj/rcp012_layers.py:13",
+            "    triggered by the following guard failure(s):",
+            "    - 0/1: GLOBAL_STATE changed: grad_mode",
+        ):
+            text += AGAIN.format(text=line)
     if case == "first with a gradient":
         text = text.replace("expected requires_grad=0", "expected requires_grad=1")
     path = tmp_path / "run.log"
     path.write_text(text, encoding="utf-8")
     (one,) = found_in(path, "RCP012")
     assert ids(one) == (["compile-model"] if case == "layers" else [])
+
+
+@pytest.mark.parametrize(
+    ("us", "advised", "said"),
+    [
+        ("909.69", ["skip-module-guards"], None),
+        ("790.00", [], "one check of them took 0.79 ms"),
+        ("90000.00", [], "what a check takes is not known"),
+    ],
+)
+def test_many_guards_are_left_out_where_they_are_known_to_take_long(
+    us: str, advised: list[str], said: str | None, tmp_path: Path
+) -> None:
+    text = gzip.decompress(log_of("GRD002", "fires-modules.log.gz").read_bytes()).decode()
+    path = tmp_path / "run.log"
+    path.write_text(text.replace("909.69", us), encoding="utf-8")
+    (one,) = found_in(path, "GRD002")
+    assert ids(one) == advised
+    assert (one.harmless or "").startswith(said or "")
+    assert (one.severity is Severity.NONE) is (said is not None)
+
+
+def test_values_that_torch_s_own_layers_read_are_no_configuration(tmp_path: Path) -> None:
+    """Their attributes are guarded, too: nobody can read them elsewhere."""
+    text = gzip.decompress(log_of("GRD002", "fires-modules.log.gz").read_bytes()).decode()
+    path = tmp_path / "run.log"
+    path.write_text(text.replace("nn/modules/", "proj/").replace("torch/_dynamo/", "proj/"))
+    (one,) = found_in(path, "GRD002")
+    assert ids(one) == ["flat-configuration", "skip-module-guards"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "advised"), [("0/0", ["cpp-guards", "static-sizes"]), ("0/1", ["cpp-guards"])]
+)
+def test_sizes_that_changed_are_not_to_be_made_static(
+    entry: str, advised: list[str], tmp_path: Path
+) -> None:
+    """The symbols of a later entry came from changes."""
+    text = gzip.decompress(log_of("GRD004", "fires-sizes.log.gz").read_bytes()).decode()
+    path = tmp_path / "run.log"
+    path.write_text(text.replace("[0/0]", f"[{entry}]"), encoding="utf-8")
+    (one,) = found_in(path, "GRD004")
+    assert ids(one) == advised
+
+
+def test_all_of_skipping_guards_is_for_what_takes_5_ms(tmp_path: Path) -> None:
+    text = gzip.decompress(log_of("GRD001", "fires-modules.log.gz").read_bytes()).decode()
+    path = tmp_path / "run.log"
+    (one,) = found_in(log_of("GRD001", "fires-modules.log.gz"), "GRD001")
+    assert ids(one) == ["skip-module-guards"]
+    path.write_text(text.replace("909.69", "5900.00"), encoding="utf-8")
+    (one,) = found_in(path, "GRD001")
+    assert ids(one) == ["skip-module-guards", "skip-guard-eval"]
+
+
+def test_a_recording_is_no_advice_beside_a_change() -> None:
+    """The log tells its clocks alone, and the caches may be kept all the same."""
+    (one,) = found_in(log_of("RCP002", "fires-unrolled-by-clocks.log.gz"), "CMP001")
+    assert ids(one) == ["keep-caches"]
+    (phases,) = [one for one in REMEDIES if one.id == "record-phases"]
+    for siblings, applies in ((0, False), (8, True)):
+        data = CompileData(seconds=9.0, compilations=1, is_measured=False, siblings=siblings)
+        assert phases.applies(data) is applies
