@@ -66,8 +66,6 @@ MAX_QUOTED = 5
 MANY, CROWDED = 8, 7
 #: From so many times as long on, a symbol is what to do without.
 SEVERAL = 3.0
-#: Entries of a function that was compiled once more.
-PAIR = 2
 
 
 class FirstDynamicRecompile(RecompileRule):
@@ -220,24 +218,6 @@ class FirstDynamicRecompile(RecompileRule):
             code="torch.compile(model, dynamic=True)",
             basis="tested",
             proof="tests/advice/RCP003/compile-dynamic.py",
-        ),
-        Remedy(
-            "static-sizes",
-            lambda data: (
-                "Or, where only two sizes occur, compile each of them as a constant: here the "
-                f"code for a symbol took {data.times_longer:.1f} times as long to compile."
-            ),
-            when="the only recompile of the function, for one dimension, and it took twice as long "
-            "as the first compilation, or more",
-            applies=lambda data: (
-                data.times_longer > 0
-                and data.entries <= PAIR
-                and not (data.is_constant or data.is_conditional)
-                and len({one.dimension for one in data.marks}) == 1
-            ),
-            code="torch.compile(model, dynamic=False)",
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
-            knob=Knob("constant sizes", compile={"dynamic": False}),
         ),
         Remedy(
             "nothing",
