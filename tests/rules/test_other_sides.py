@@ -132,7 +132,7 @@ def test_a_trace_without_length_has_no_shares() -> None:
     [
         # 110 blocks, each with a LayerNorm and a Linear of its own.
         ("fires-modules.log.gz", r"in `\*\.norm` \(110 modules\)"),
-        ("fires-some.log.gz", r"in `\*\.norm` \(40 modules\)"),
+        ("quiet-some.log.gz", r"in `\*\.norm` \(40 modules\)"),
     ],
 )
 def test_modules_of_one_list_that_bring_guards_are_counted_together(
