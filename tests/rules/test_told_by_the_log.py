@@ -280,3 +280,20 @@ def test_a_recording_is_no_advice_beside_a_change() -> None:
     for siblings, applies in ((0, False), (8, True)):
         data = CompileData(seconds=9.0, compilations=1, is_measured=False, siblings=siblings)
         assert phases.applies(data) is applies
+
+
+def test_a_flag_of_the_first_call_beside_a_float_is_told_by_its_own_rule(tmp_path: Path) -> None:
+    """What is said of floats beside a name has no place in what RCP031 holds."""
+    text = log_of("RCP031", "fires-flag.log").read_text(encoding="utf-8")
+    for n in range(2, 6):
+        head = (
+            f"V1120 14:56:2{n}.519000 20803 torch/_dynamo/guards.py:5396] [0/{n}] [__recompiles] "
+        )
+        text += f"{head}Recompiling function forward in /home/ana/proj/rcp_modules.py:43\n"
+        text += f"{head}    triggered by the following guard failure(s):\n"
+        text += f"{head}    - 0/{n - 1}: t == 0.{n}  # x * t  # proj/rcp_modules.py:45 in forward\n"
+    path = tmp_path / "run.log"
+    path.write_text(text, encoding="utf-8")
+    report = analyze(str(path))
+    assert {one.code for one in report.findings} >= {"RCP005", "RCP031"}
+    assert not [one for one in report.verdicts if one.verdict == "crashed"]
