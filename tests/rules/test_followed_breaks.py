@@ -260,3 +260,10 @@ def test_a_scripted_module_of_a_package_is_left_out_with_the_call(tmp_path: Path
     )
     (lost,) = [one for one in analyze(own).findings if one.code == "GBR006"]
     assert [one.id for one in lost.advice] == ["plain-module"]
+
+
+def test_a_body_is_compiled_where_the_loop_itself_holds_the_line() -> None:
+    """In what the loop calls the graph would break as before."""
+    inside, called = findings("fires-loop.log", "GBR006")
+    assert [one.id for one in inside.advice] == ["remove-break", "compile-body"]
+    assert [one.id for one in called.advice] == ["remove-break"]
