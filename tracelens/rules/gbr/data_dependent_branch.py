@@ -189,8 +189,9 @@ class DataDependentBranch(SiteRule):
         ),
         Remedy(
             "select-unseen",
-            "Where the branch computes, compute both sides and select with `torch.where`, or make "
-            "both of them functions and let `torch.cond` choose.",
+            "Where the branch computes, compute both sides and select with `torch.where`; where it "
+            "only raises, check with `torch._assert_async` and a message; else compile what the "
+            "function calls, and let Python branch between compiled calls.",
             when="the log does not show the line, and it is in no package",
             applies=lambda data: not (data.code or data.package),
             proof="https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0170.html",
