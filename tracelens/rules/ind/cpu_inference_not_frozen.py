@@ -20,7 +20,7 @@ from tracelens.inductor.graphs import (
     is_little,
     is_training,
 )
-from tracelens.inductor.natives import natives
+from tracelens.inductor.natives import leaves_some, natives
 from tracelens.inductor.origins import Lines
 from tracelens.inductor.remedies import FREEZING, bfloat16, can_freeze, float32, freeze
 from tracelens.inductor.weights import SLOWER_PACKED, Unprepared, slower_packed, unprepared
@@ -78,7 +78,7 @@ class CpuInferenceNotFrozen(Rule):
     not suffice for a second copy of them. On AArch64, do not freeze bfloat16 layers before torch
     2.15: they run in oneDNN's reference kernels then (ONE001). It is a note below 1 MiB of weights,
     and where all of them belong to float32 products and none is copied: libraries rearrange those
-    within the product. Where a log of oneDNN shows its convolutions, and all reorders together take
+    within the product. Where a log of oneDNN shows all of its convolutions, and all reorders take
     less than 5 % of its time, it is folded: measured there, a step took 0.9 to 1.1 of the time
     frozen. Below 8 KiB (32 KiB of float32 layers), or 0.5
     % of a call that a trace has timed, it is folded; float32 products also where checking the
@@ -217,6 +217,8 @@ class CpuInferenceNotFrozen(Rule):
         guarded = plain and total > 0 and is_below_guards(total, latencies)
         # Arm's kernels lay weights out within themselves, which leaves no line.
         few = _reorders(execs) if ops[True] and not own and data.arch != "aarch64" else None
+        if few is not None and leaves_some(found, execs):  # what is frozen is always oneDNN's
+            few = None
         harmless = _LITTLE if little and not own else _BELOW_GUARDS if guarded else ""
         if slower and not (harmless or own):
             harmless = SLOWER_PACKED
