@@ -238,7 +238,7 @@ PHRASES = (
     ),
     Phrase(
         "graph-pool",
-        r"(?P<allocator>cudaMallocAsync)doesnotyetsupport|live_blocks\.size\(\)==expected_live_allocations|curr_block->next==nullptr|checkPoolLiveAllocations"
+        r"(?:cudaMallocAsync|pluggable|CUDAPluggableAllocator)doesnotyetsupport|live_blocks\.size\(\)==expected_live_allocations|curr_block->next==nullptr|checkPoolLiveAllocations"
         r"|accessedtensor\(?s?\)?.{0,4000}?isnottrackedasoutput|allocationsinthecudagraphpool",
     ),
     Phrase(

@@ -10,11 +10,33 @@ from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData, Traced
 from tracelens.rules.err._known_messages import final
 
-__all__ = ["CALLS"]
+__all__ = ["ALLOCATORS", "CALLS", "lacking", "lacks"]
 
 #: Windows refuses longer paths, unless they are allowed.
 MAX_PATH = 260
 _ENGINES = frozenset({"engine-died", "engine-start"})
+
+
+#: What an allocator says of a function that it lacks, and which of them CUDA graph trees call.
+_LACKS = re.compile(r"(?:^|[\s\"'`:])(\w{3,40}) does not yet support (\w{3,60})")
+_OF_GRAPHS = frozenset(
+    {"checkPoolLiveAllocations", "getCheckpointState", "setCheckpointPoolState"}
+)
+
+
+def lacks(data: FailureData) -> str:
+    """Return the allocator that lacks what is asked of it; empty where none is named."""
+    found = _LACKS.search(data.message) if data.cause == "graph-pool" else None
+    return found[1] if found else ""
+
+
+def lacking(data: FailureData) -> str:
+    """Return the title of an allocator that lacks what is asked of it."""
+    found = _LACKS.search(data.message) if lacks(data) else None
+    if found is None:
+        return ""
+    use = ", which CUDA graph trees need" if found[2] in _OF_GRAPHS else ""
+    return f"the allocator `{found[1]}` has no `{found[2]}`{use}"
 
 
 def _allocates(data: FailureData) -> bool:
@@ -67,6 +89,29 @@ def _last(data: FailureData) -> Refusal | None:
     """Return what is known of the last error that NCCL names."""
     return of_nccl(data.message) if data.cause == "nccl-error" else None
 
+
+#: What lets an allocator be recorded by CUDA graph trees.
+ALLOCATORS = (
+    Remedy(
+        "native-allocator",
+        "PyTorch's own allocator has it, and the program asked for cudaMallocAsync (ComfyUI does:"
+        " start it with `--disable-cuda-malloc`).",
+        env="PYTORCH_CUDA_ALLOC_CONF=backend:native",
+        applies=lambda d: lacks(d) == "cudaMallocAsync",
+        when="cudaMallocAsync",
+        basis="untestable",
+        proof="needs a GPU",
+    ),
+    Remedy(
+        "no-other-allocator",
+        "PyTorch's own allocator has it, and the program, or a library such as RMM, put another one"
+        " in its place (`torch.cuda.memory.change_current_allocator`): leave that call out.",
+        applies=lambda d: lacks(d) not in {"", "cudaMallocAsync"},
+        when="an allocator of the program's own",
+        basis="untestable",
+        proof="needs a GPU",
+    ),
+)
 
 CALLS = (
     Remedy(
@@ -198,16 +243,6 @@ CALLS = (
         code='create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device="cuda")  # x = x.to("cuda")',
         applies=lambda d: d.cause == "cpu-pointer",
         when="a tensor on the CPU",
-        basis="untestable",
-        proof="needs a GPU",
-    ),
-    Remedy(
-        "native-allocator",
-        "CUDA graph trees need PyTorch's own allocator, and the program asked for cudaMallocAsync"
-        " (ComfyUI does: start it with `--disable-cuda-malloc`).",
-        env="PYTORCH_CUDA_ALLOC_CONF=backend:native",
-        applies=lambda d: "allocator" in d.facts,
-        when="cudaMallocAsync",
         basis="untestable",
         proof="needs a GPU",
     ),
