@@ -37,7 +37,7 @@ TITLES = {
     "backward-threads": "compiled autograd was switched on where backward runs in threads",
     "compile-option": "torch.compile was given an option that this torch does not know",
     "compiled-keys": "the weights are of a compiled model, and the model is not, or the reverse",
-    "cpu-pointer": "a tensor in the CPU's memory reached a Triton kernel",
+    "cpu-pointer": "Triton cannot use a tensor's address on the GPU that it launches on",
     "cut": "the traceback is cut before its error",
     "graph-pool": "a tensor of a CUDA graph lives on, and torch does not know of it",
     "crash": "the process crashed in compiled code, or while compiling",

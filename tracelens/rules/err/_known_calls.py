@@ -19,9 +19,7 @@ _ENGINES = frozenset({"engine-died", "engine-start"})
 
 #: What an allocator says of a function that it lacks, and which of them CUDA graph trees call.
 _LACKS = re.compile(r"(?:^|[\s\"'`:])(\w{3,40}) does not yet support (\w{3,60})")
-_OF_GRAPHS = frozenset(
-    {"checkPoolLiveAllocations", "getCheckpointState", "setCheckpointPoolState"}
-)
+_OF_GRAPHS = frozenset({"checkPoolLiveAllocations", "getCheckpointState", "setCheckpointPoolState"})
 
 
 def lacks(data: FailureData) -> str:
@@ -236,15 +234,37 @@ CALLS = (
         proof="torch's own message",
     ),
     Remedy(
+        "fitting-hip",
+        "First see that Triton fits the HIP of this torch: one that was built for another refuses"
+        " every address. Take the Triton that the torch wheels name, on Windows triton-windows.",
+        code="python -m pip uninstall -y triton pytorch-triton-rocm; python -m pip install -U"
+        " triton-windows  # on Linux: torch and Triton anew, of one index",
+        applies=lambda d: d.cause == "cpu-pointer" and "hip" in d.facts,
+        when="an AMD GPU",
+        basis="untestable",
+        proof="needs a GPU of AMD",
+    ),
+    Remedy(
         "to-device",
-        "Create it on the GPU, or move it there, before the kernel runs. With flex_attention it is"
-        " mostly the block mask, or a tensor that mask_mod or score_mod uses; else what an offload"
-        " left on the CPU.",
+        "See where the tensors are (`x.device`), and move what is on the CPU. With flex_attention"
+        " it is mostly the block mask, or a tensor that mask_mod or score_mod uses; else what an"
+        " offload left there. A CPU tensor without dimensions is no reason: Inductor passes its"
+        " value.",
         code='create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device="cuda")  # x = x.to("cuda")',
         applies=lambda d: d.cause == "cpu-pointer",
         when="a tensor on the CPU",
         basis="untestable",
         proof="needs a GPU",
+    ),
+    Remedy(
+        "current-device",
+        "If all are on a GPU and there are several, a kernel runs on the current one: make that"
+        " the tensors'.",
+        code="with torch.cuda.device(x.device): ...  # around the call",
+        applies=lambda d: d.cause == "cpu-pointer",
+        when="several GPUs",
+        basis="untestable",
+        proof="needs two GPUs",
     ),
     Remedy(
         "english",
