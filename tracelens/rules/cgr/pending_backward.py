@@ -73,6 +73,16 @@ class PendingBackward(Rule):
             proof="tests/advice/CGR007/detach.py",
         ),
         Remedy(
+            id="functional",
+            text="With `torch.func.grad` or `grad_and_value`, which compute the gradients within "
+            "the call, `no_grad` around it changes nothing: detach the parameters that are passed "
+            "in, so that no result has a backward of its own.",
+            code="params = {name: p.detach() for name, p in model.named_parameters()}",
+            since="2.0",
+            when="gradients are taken by `torch.func`",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.func.grad.html",
+        ),
+        Remedy(
             id="mark-step",
             text="Or mark where a step begins.",
             code="torch.compiler.cudagraph_mark_step_begin()",
