@@ -16,6 +16,7 @@ __all__ = ["Item", "item_at", "line_of", "stands"]
 #: What a compiler says itself, without an exception.
 _SAYS = late(
     r"raised:|Exception has occurred: |: Assertion .|Error in codegen for|MLIR pass pipeline"
+    r"|\bUnsupported [\u2013\u2014-]{1,2} \S.{0,300}?(?<![\w$])[A-Z][A-Za-z]{2,60}Variable\("
     r"|RuntimeError: Attempting to use a closed pool"
     r"|LLVM ERROR:|Failed running call_|^\s*from user code:"
     r"|torch\.Size\(\[[^\]]{0,200}?\b[su]\d"

@@ -74,9 +74,9 @@ class PendingBackward(Rule):
         ),
         Remedy(
             id="functional",
-            text="With `torch.func.grad` or `grad_and_value`, which compute the gradients within "
-            "the call, `no_grad` around it changes nothing: detach the parameters that are passed "
-            "in, so that no result has a backward of its own.",
+            text="`torch.func.grad` and `grad_and_value` compute the gradients within the call, "
+            "and what they return has a backward of its own where the parameters require "
+            "gradients: pass them in detached.",
             code="params = {name: p.detach() for name, p in model.named_parameters()}",
             since="2.0",
             when="gradients are taken by `torch.func`",
