@@ -22,6 +22,12 @@ _CUSTOM = late(
     r"torch\.ops\.(?!(?:aten|prims|prim|mkl|mkldnn|onednn|quantized|inductor|c10d\w*|_c10d\w*)\.)\w"
     r"|torch\.library|custom_op\b|triton_op\b|TORCH_LIBRARY|register_(?:fake|kernel)|_C\.\w+\.default"
 )
+#: How torch says that a compiler failed, and what a compiler that refuses something says below.
+_RAN = late(r"CppCompileError: C\+\+ compile error")
+_REFUSES = late(
+    r"(?i)\berror ?:|\berror (?:c|lnk|d8)\d|\b(?:c[1-3]|lnk[12])\d{3}\b|undefined reference"
+    r"|cannot find|not found|no such file|killed|internal compiler error|cannot execute|segmentation fault"
+)
 #: Words of texts that are of an AMD GPU.
 _HIP = late(r"\bHIP(?:_|\b)|hip[A-Z]\w|amdhip|\bgfx\d|[Rr][Oo][Cc]m|backends[/\\]amd\b")
 
@@ -144,9 +150,14 @@ def _is_eager(about: Told, found: Stage) -> bool:
 
 
 def _beside(cause: str, text: str) -> dict[str, str]:
-    """Return what the text around a message tells: an AMD GPU, or whose result was checked."""
+    """Return what the text around a message tells of it.
+
+    An AMD GPU, whose result was checked, or that a compiler's own error is not there.
+    """
     if cause == "cpu-pointer" and _HIP.search(text):
         return {"hip": "yes"}
+    if cause == "generated-cpp" and (ran := _RAN.search(text)):
+        return {} if _REFUSES.search(text, ran.end()) else {"unsaid": "yes"}
     checked = _CHECKED.search(text) if cause == "size-stride" else None
     return {"result": checked[1]} if checked and not _CUSTOM.search(text) else {}
 
