@@ -22,11 +22,14 @@ _CUSTOM = late(
     r"torch\.ops\.(?!(?:aten|prims|prim|mkl|mkldnn|onednn|quantized|inductor|c10d\w*|_c10d\w*)\.)\w"
     r"|torch\.library|custom_op\b|triton_op\b|TORCH_LIBRARY|register_(?:fake|kernel)|_C\.\w+\.default"
 )
+#: Lines of oneDNN's about a primitive, and what it is for.
+_VERBOSE = late(r"\bonednn_verbose,(?:v\d,)?primitive,(?:create|exec)[\w:]*,(?:\w+,)?(cpu|gpu),")
 #: How torch says that a compiler failed, and what a compiler that refuses something says below.
 _RAN = late(r"CppCompileError: C\+\+ compile error")
 _REFUSES = late(
     r"(?i)\berror ?:|\berror (?:c|lnk|d8)\d|\b(?:c[1-3]|lnk[12])\d{3}\b|undefined reference"
-    r"|cannot find|not found|no such file|killed|internal compiler error|cannot execute|segmentation fault"
+    r"|cannot find|not found|no such file|killed|internal compiler error|cannot execute"
+    r"|segmentation fault"
 )
 #: Words of texts that are of an AMD GPU.
 _HIP = late(r"\bHIP(?:_|\b)|hip[A-Z]\w|amdhip|\bgfx\d|[Rr][Oo][Cc]m|backends[/\\]amd\b")
@@ -133,7 +136,7 @@ class Failure(Joined):
             line=user.line if user else 0,
             function=user.function if user else "",
             stack=about.stack,
-            facts=tuple(sorted((about.facts | _beside(about.cause, text)).items())),
+            facts=tuple(sorted((about.facts | _beside(about.cause, about.message, text)).items())),
             ended=not about.logged
             and "quoted" not in about.facts
             and (after is None or after <= LAST_LINES),
@@ -149,13 +152,15 @@ def _is_eager(about: Told, found: Stage) -> bool:
     return about.cause == "out-of-memory" and found == "unknown" and about.user is not None
 
 
-def _beside(cause: str, text: str) -> dict[str, str]:
+def _beside(cause: str, message: str, text: str) -> dict[str, str]:
     """Return what the text around a message tells of it.
 
     An AMD GPU, whose result was checked, or that a compiler's own error is not there.
     """
     if cause == "cpu-pointer" and _HIP.search(text):
         return {"hip": "yes"}
+    if "could not create a primitive" in message and (lines := _VERBOSE.findall(text)):
+        return {"verbose": "gpu" if "gpu" in lines else "cpu"}
     if cause == "generated-cpp" and (ran := _RAN.search(text)):
         return {} if _REFUSES.search(text, ran.end()) else {"unsaid": "yes"}
     checked = _CHECKED.search(text) if cause == "size-stride" else None

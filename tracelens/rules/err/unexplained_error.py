@@ -291,8 +291,8 @@ def _unseen(data: FailureData) -> str:
     if "beside" in data.facts:
         return "The lines above it name files of the compiler, which was at work when it failed."
     return (
-        "The message alone does not tell whether compiled code had a part in it; the traceback"
-        " above it does."
+        "The message alone does not tell whether compiled code had a part in it; its traceback"
+        " does."
     )
 
 
