@@ -22,6 +22,8 @@ _CUSTOM = late(
     r"torch\.ops\.(?!(?:aten|prims|prim|mkl|mkldnn|onednn|quantized|inductor|c10d\w*|_c10d\w*)\.)\w"
     r"|torch\.library|custom_op\b|triton_op\b|TORCH_LIBRARY|register_(?:fake|kernel)|_C\.\w+\.default"
 )
+#: A size as a symbol among what Triton is to compile as a constant.
+_CONSTEXPR = late(r"'constants': \{[^}\n]{0,400}: s\d{1,6}\b")
 #: Lines of oneDNN's about a primitive, and what it is for.
 _VERBOSE = late(r"\bonednn_verbose,(?:v\d,)?primitive,(?:create|exec)[\w:]*,(?:\w+,)?(cpu|gpu),")
 #: How torch says that a compiler failed, and what a compiler that refuses something says below.
@@ -161,6 +163,8 @@ def _beside(cause: str, message: str, text: str) -> dict[str, str]:
         return {"hip": "yes"}
     if "could not create a primitive" in message and (lines := _VERBOSE.findall(text)):
         return {"verbose": "gpu" if "gpu" in lines else "cpu"}
+    if cause in {"lost-size", "internal-compiler"} and _CONSTEXPR.search(text):
+        return {"constexpr": "yes"}
     if cause == "generated-cpp" and (ran := _RAN.search(text)):
         return {} if _REFUSES.search(text, ran.end()) else {"unsaid": "yes"}
     checked = _CHECKED.search(text) if cause == "size-stride" else None

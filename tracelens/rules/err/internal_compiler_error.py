@@ -54,6 +54,11 @@ def _is_foreign(data: FailureData) -> bool:
     return data.stage == "backend" and bool(data.facts.get("backend"))
 
 
+def _of_constexpr(data: FailureData) -> bool:
+    """Whether a size that a kernel takes as a constant is a symbol."""
+    return "constexpr" in data.facts
+
+
 def _is_own(data: FailureData) -> bool:
     """Whether the compiler called a function of the program's own, which raised."""
     return "hook" in data.facts and not _is_foreign(data)
@@ -199,9 +204,25 @@ class InternalCompilerError(FailureRule):
             edits=True,
         ),
         Remedy(
+            "constexpr",
+            "A Triton kernel that the program or a library wrote takes that size as `tl.constexpr`,"
+            " and the size became dynamic. torch 2.6 and newer make a constant of it: each value"
+            " is then compiled by itself.",
+            when="a symbol among the constants of a Triton kernel",
+            applies=_of_constexpr,
+            code="python -m pip install -U torch",
+            basis="untestable",
+            proof="https://github.com/pytorch/pytorch/pull/136512",
+        ),
+        Remedy(
             "static-sizes",
-            "The message is about a symbolic size: try it without symbols. Each size is then "
-            "compiled by itself: pad the inputs to a few.",
+            lambda data: (
+                "Before that, compile without symbols. Each size is then compiled by itself: pad"
+                " the inputs to a few."
+                if _of_constexpr(data)
+                else "The message is about a symbolic size: try it without symbols. Each size is"
+                " then compiled by itself: pad the inputs to a few."
+            ),
             when="the message names a symbolic size",
             applies=lambda data: _SYMBOL.search(data.message) is not None,
             code="torch.compile(model, dynamic=False)",
@@ -288,7 +309,7 @@ class InternalCompilerError(FailureRule):
             "newer",
             "Try a newer torch: search its issues for the message, without numbers.",
             code="python -m pip install -U torch",
-            applies=lambda data: not _is_own(data),
+            applies=lambda data: not (_is_own(data) or _of_constexpr(data)),
             basis="untestable",
             proof="it depends on the release",
         ),
