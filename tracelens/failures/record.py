@@ -24,8 +24,6 @@ _CUSTOM = late(
 )
 #: A size as a symbol among what Triton is to compile as a constant.
 _CONSTEXPR = late(r"'constants': \{[^}\n]{0,400}: s\d{1,6}\b")
-#: Lines of oneDNN's about a primitive, and what it is for.
-_VERBOSE = late(r"\bonednn_verbose,(?:v\d,)?primitive,(?:create|exec)[\w:]*,(?:\w+,)?(cpu|gpu),")
 #: How torch says that a compiler failed, and what a compiler that refuses something says below.
 _RAN = late(r"CppCompileError: C\+\+ compile error")
 _REFUSES = late(
@@ -138,7 +136,7 @@ class Failure(Joined):
             line=user.line if user else 0,
             function=user.function if user else "",
             stack=about.stack,
-            facts=tuple(sorted((about.facts | _beside(about.cause, about.message, text)).items())),
+            facts=tuple(sorted((about.facts | _beside(about.cause, text)).items())),
             ended=not about.logged
             and "quoted" not in about.facts
             and (after is None or after <= LAST_LINES),
@@ -154,15 +152,13 @@ def _is_eager(about: Told, found: Stage) -> bool:
     return about.cause == "out-of-memory" and found == "unknown" and about.user is not None
 
 
-def _beside(cause: str, message: str, text: str) -> dict[str, str]:
+def _beside(cause: str, text: str) -> dict[str, str]:
     """Return what the text around a message tells of it.
 
     An AMD GPU, whose result was checked, or that a compiler's own error is not there.
     """
     if cause == "cpu-pointer" and _HIP.search(text):
         return {"hip": "yes"}
-    if "could not create a primitive" in message and (lines := _VERBOSE.findall(text)):
-        return {"verbose": "gpu" if "gpu" in lines else "cpu"}
     if cause in {"lost-size", "internal-compiler"} and _CONSTEXPR.search(text):
         return {"constexpr": "yes"}
     if cause == "generated-cpp" and (ran := _RAN.search(text)):

@@ -201,11 +201,17 @@ def _remainder(data: FailureData) -> str:
     )
 
 
+def _printed(data: FailureData) -> bool:
+    """Tell whether oneDNN refuses it, and which implementations it skipped is there."""
+    found = known(data)
+    return "printed" in data.facts and found is not None and found.name == "onednn"
+
+
 def _text(data: FailureData) -> str:
     found = known(data)
     if "remainder" in data.facts:
         return _remainder(data)
-    if "verbose" in data.facts:
+    if _printed(data):
         return _PRINTED
     return found.text if found else "What the message asks for."  # the page that lists all advice
 
@@ -214,8 +220,8 @@ def _code(data: FailureData) -> str | None:
     found = known(data)
     if user_code.package(data.facts.get("remainder", "")):
         return "torch.compile(model, dynamic=False)"
-    if data.facts.get("verbose") == "gpu":
-        return None
+    if found and found.name == "onednn" and data.facts.get("engine") == "gpu":
+        return None  # what it would be there is a setting of the CPU's
     named = _OPERATOR.search(data.message)
     if found and found.code and named:
         return found.code.replace("mylib::my_op", f"{named[1]}::{named[2]}")
@@ -224,7 +230,7 @@ def _code(data: FailureData) -> str | None:
 
 def _env(data: FailureData) -> str | None:
     found = known(data)
-    return found.env if found and "verbose" not in data.facts else None
+    return found.env if found and not _printed(data) else None
 
 
 KNOWN_MESSAGE = Remedy(
