@@ -275,10 +275,10 @@ def test_a_search_whose_program_fails_behind_it_is_an_error(tmp_path: Path) -> N
     ("function", "dimension", "size", "advised"),
     [
         ("forward", 1, 1920, "layers-share"),  # as layers of several widths that share it
-        ("forward", 1, 1921, "default-dynamic"),
-        ("forward", 1, 8, "default-dynamic"),
-        ("forward", 0, 1920, "default-dynamic"),
-        ("scale", 1, 1920, "default-dynamic"),
+        ("forward", 1, 1921, "maybe-mark"),
+        ("forward", 1, 8, "maybe-mark"),
+        ("forward", 0, 1920, "maybe-mark"),
+        ("scale", 1, 1920, "maybe-mark"),
     ],
 )
 def test_sizes_like_channels_are_told_from_those_of_an_input(
@@ -295,4 +295,4 @@ def test_sizes_like_channels_are_told_from_those_of_an_input(
     path.write_text("".join(f"{head}{line}\n" for line in told), encoding="utf-8")
     (limit,) = (one for one in analyze(str(path)).findings if one.code == "RCP001")
     ids = [advice.id for advice in limit.advice]
-    assert ids == [advised, *(["maybe-mark"] if advised == "default-dynamic" else [])]
+    assert ids == [advised, *(["record-dynamic"] if advised == "maybe-mark" else [])]

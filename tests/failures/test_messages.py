@@ -51,7 +51,7 @@ TEXTS = {
             "with a corresponding FunctionalTensorMode()"
         ),
         "ERR017",
-        "report the bug",
+        "Report it",
     ),
     "on-cpu": (
         "ValueError: Pointer argument (at 2) cannot be accessed from Triton (cpu tensor?)",

@@ -9,6 +9,7 @@ import pytest
 from tracelens import analyze
 from tracelens.report import Finding
 
+OWN = "/home/ana/proj/model.py"
 SITE = "/home/ana/venv/lib/python3.11/site-packages"
 ENDED = f"""Traceback (most recent call last):
   File "/home/ana/proj/train.py", line 22, in <module>
@@ -149,3 +150,26 @@ def _kept(text: str, folder: Path) -> str:
     path = folder / "run.log"
     path.write_text(text, encoding="utf-8")
     return str(path)
+
+
+def test_what_is_told_of_one_crash_is_one_way_on_one_search_and_one_report(tmp_path: Path) -> None:
+    ids = [one.id for one in first(ENDED, tmp_path).advice]
+    assert ids == ["suppress", "bisect", "minifier"]
+    traced = "\nfrom user code:\n" + f'  File "{OWN}", line 9, in mixed\n    return x @ y\n'
+    named = first(ENDED + traced, tmp_path)
+    assert [one.id for one in named.advice] == ["disable", "bisect", "minifier"]
+    assert "`mixed`" in named.advice[0].text
+
+
+@pytest.mark.parametrize(
+    ("torch", "is_newer"), [("2.6.0", True), ("2.13.0", True), ("2.15.0", False), ("", False)]
+)
+def test_a_newer_torch_is_told_where_the_log_has_an_older_one(
+    torch: str, *, is_newer: bool, tmp_path: Path
+) -> None:
+    note = f"# tracelens: torch {torch}+cpu\n" if torch else ""
+    found = first(note + ENDED, tmp_path)
+    assert found.code == "ERR017"
+    assert ("newer" in [one.id for one in found.advice]) is is_newer
+    said = next(one.text for one in found.advice if one.id == "minifier")
+    assert ("A newer torch, if there is one" in said) is not is_newer

@@ -7,6 +7,7 @@ import pytest
 from tests.corpus import cases, log_of, needs_corpus
 from tracelens.logs.dynamic import (
     ChangedValue,
+    CreateEnv,
     CreateSymbol,
     DuckSized,
     Dynamic,
@@ -94,7 +95,6 @@ def test_why_a_source_became_dynamic() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "create_env",
         "produce_guards",
         "track_symint L['x'].size()[0] 16 None\ntrack_symint L['x'].stride()[0] 1 None",
         "Skipping guard L['x'].size()[0] == 16",
@@ -109,6 +109,10 @@ def test_why_a_source_became_dynamic() -> None:
 )
 def test_debug_output_says_nothing_to_a_rule(text: str) -> None:
     assert Dynamic.parse(text) == ()
+
+
+def test_a_compilation_that_makes_no_symbol_is_told_of_as_well() -> None:
+    assert Dynamic.parse("create_env") == (CreateEnv(),)
 
 
 def test_other_lines_are_notes() -> None:

@@ -79,14 +79,14 @@ def test_only_the_state_that_changed_is_told_to_stay(
     ("source", "line", "expected"),
     [
         ("G['STEP']", "w = min(1.0, STEP / 100)", ["pass-argument"]),
-        ("G['STEP']", "for _ in range(STEP):", ["compile-body", "no-loop"]),
-        ("k", "return norms.topk(k).values", ["default-dynamic"]),
-        ("k", "return torch.zeros(4, k, 3)", ["default-dynamic"]),
-        ("k", "return x.view(-1, 2 * k)", ["default-dynamic"]),
-        ("k", "return x[: k + 1]", ["default-dynamic"]),
-        ("k", "f = torch.compile(lambda x, k: x + k)", ["default-dynamic", "pass-tensor"]),
-        ("k", "return x + k", ["default-dynamic", "pass-tensor"]),
-        ("k", "return f(x / k)", ["default-dynamic", "pass-tensor"]),
+        ("G['STEP']", "for _ in range(STEP):", ["compile-body"]),
+        ("k", "return norms.topk(k).values", ["record-dynamic"]),
+        ("k", "return torch.zeros(4, k, 3)", ["record-dynamic"]),
+        ("k", "return x.view(-1, 2 * k)", ["record-dynamic"]),
+        ("k", "return x[: k + 1]", ["record-dynamic"]),
+        ("k", "f = torch.compile(lambda x, k: x + k)", ["pass-tensor", "record-dynamic"]),
+        ("k", "return x + k", ["pass-tensor", "record-dynamic"]),
+        ("k", "return f(x / k)", ["pass-tensor", "record-dynamic"]),
     ],
 )
 def test_a_number_is_passed_as_what_the_line_can_take(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.test_recompile_weight import CLOCK, last_batch, sizes
+from tests.rules.test_recompile_weight import CLOCK, last_batch
 from tracelens import analyze
 
 
@@ -33,21 +33,3 @@ def test_a_batch_that_had_a_third_size_was_no_last_one(
     found = [one for one in analyze(str(path)).findings if one.code == "RCP003"]
     (first,) = [one for one in found if one.data["dimension"] == 0]
     assert [one.id for one in first.advice][:2] == [advised, "mark-dynamic"]
-
-
-@pytest.mark.parametrize(("size", "is_told"), [("9, None", True), ("None, None", False)])
-def test_two_dimensions_that_change_have_more_than_two_sizes(
-    size: str, is_told: bool, tmp_path: Path
-) -> None:
-    """Images are as large as they come: a constant entry for each of them is no way out."""
-    sizes(tmp_path, [2.0, 8.0])
-    path = tmp_path / "run.log"
-    tree = partial(CLOCK.format, at=30, second=58, n=1, file="guards.py:4483", kind="guards")
-    held = "L['x'], Tensor, DispatchKeySet(CPU), torch.float32, device=None, requires_grad=False, "
-    root, check = "+- RootGuardManager", f"TENSOR_MATCH: check_tensor({held}size=[{size}]"
-    guards = ["TREE_GUARD_MANAGER:", root, f"| +- {check}, stride=[9, 1])"]
-    path.write_text(path.read_text() + "".join(tree(text=one) for one in guards))
-    (found,) = [one for one in analyze(str(path)).findings if one.code == "RCP003"]
-    ids = [one.id for one in found.advice]
-    assert ids[:2] == ["pad-largest", "mark-dynamic"]
-    assert ("static-sizes" in ids) is is_told

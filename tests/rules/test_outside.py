@@ -194,7 +194,7 @@ def _advice(tmp_path: Path, code: str, *guards: str, file: str = f"{LIBRARY}/a.p
 
 def test_dynamic_false_is_not_blamed_where_other_sizes_are_symbols(tmp_path: Path) -> None:
     own = _advice(tmp_path, "RCP002", *SIZES, file="/home/ana/proj/model.py")
-    assert own[0].id == "default-dynamic"
+    assert [one.id for one in own] == ["pad", "record-dynamic"]
     assert advised(tmp_path, "RCP002", *SIZES, PINNED) == ["pad", "record-dynamic"]
 
 
@@ -213,22 +213,23 @@ V1120 14:02:03.500000 7 torch/_dynamo/guards.py:4483] [{frame}] [__guards] | +- 
 
 
 @pytest.mark.parametrize(
-    ("frame", "size", "first"),
+    ("frame", "size", "why"),
     [
-        ("0/2", "None", "record-dynamic"),
-        ("0/2", "16", "default-dynamic"),
-        ("1/0", "None", "record-dynamic"),
-        ("1/0", "16", "default-dynamic"),
+        ("0/2", "None", "others of this function stayed symbols"),
+        ("0/2", "16", "held static, by dynamic=False or mark_static, or where"),
+        ("1/0", "None", "in other functions sizes are symbols"),
+        ("1/0", "16", "held static, by dynamic=False or mark_static, or where"),
     ],
 )
 def test_a_symbol_in_an_entry_of_any_function_clears_dynamic_false(
-    frame: str, size: str, first: str, tmp_path: Path
+    frame: str, size: str, why: str, tmp_path: Path
 ) -> None:
     lines = [RECOMPILE_OWN.format(n=n, last=n - 1, guard=guard) for n, guard in enumerate(SIZES, 1)]
     log = tmp_path / "run.log"
     log.write_text("".join([*lines[:2], TREE.format(frame=frame, size=size), *lines[2:]]))
     (told,) = [one for one in analyze(str(log)).findings if one.code == "RCP002"]
-    assert next(one.id for one in told.advice if one.id != "pad") == first
+    assert [one.id for one in told.advice] == ["pad", "record-dynamic"]
+    assert why in told.message
 
 
 SHAPES = (
@@ -237,19 +238,20 @@ SHAPES = (
 
 
 @pytest.mark.parametrize(
-    ("level", "text", "is_recorded"),
-    [("I", "create_env", True), ("W", "something that torch warns of", False)],
+    ("level", "text", "first"),
+    [("I", "create_env", "default-dynamic"), ("W", "something that torch warns of", "pad")],
 )
 def test_dynamic_is_not_to_be_recorded_where_it_is(
-    level: str, text: str, is_recorded: bool, tmp_path: Path
+    level: str, text: str, first: str, tmp_path: Path
 ) -> None:
     """A warning of the shape environment comes without the switch."""
+    is_recorded = first == "default-dynamic"
     log = tmp_path / "run.log"
     lines = [RECOMPILE_OWN.format(n=n, last=n - 1, guard=guard) for n, guard in enumerate(SIZES, 1)]
     log.write_text(SHAPES.format(level=level, text=text) + "".join(lines), encoding="utf-8")
     (told,) = [one for one in analyze(str(log)).findings if one.code == "RCP002"]
     assert ("record-dynamic" in {one.id for one in told.advice}) is not is_recorded
-    assert told.advice[0].id == "default-dynamic"
+    assert told.advice[0].id == first
 
 
 def test_conditions_of_another_function_clear_dynamic_false(tmp_path: Path) -> None:

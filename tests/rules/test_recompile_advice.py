@@ -277,7 +277,8 @@ def test_names_that_used_up_the_entries_may_have_more(
     count: int, is_hit: bool, tmp_path: Path
 ) -> None:
     """With four of them something else used up the entries, which a limit multiplies."""
-    text = recompiled("forward", *(f"mode == 'm{number}'" for number in range(count)))
+    line = "# y = MODES[mode] * x  # proj/net.py:15 in forward"
+    text = recompiled("forward", *(f"mode == 'm{number}'  {line}" for number in range(count)))
     if is_hit:
         text += LIMIT.format(limit=8, last=count - 1)
     found = told("RCP006", text, tmp_path)

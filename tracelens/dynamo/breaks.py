@@ -78,20 +78,20 @@ class BreakSite(msgspec.Struct):
     inference: bool | None = None
     decides: bool = False
     needs_number: bool = False
+    used: str = ""  #: A later line of the same function that computes with it.
     steers: bool = False  #: Whether Python decides by numbers of the list that it leaves.
     flagged: str = ""  #: The argument that gets its ``requires_grad`` in the line.
     shared: bool = False  #: Whether other code of the run fails with a symbol for a number read.
     listed: bool = False  #: Whether code behind it loops over the list that the line leaves.
-    #: Whether a compiled function calls the one of the line; what that returns, what is before it.
-    is_helper: bool = False
-    helper_at: str = ""
-    #: Whether the number read bounds a slice of what attention is computed of.
-    bounds: bool = False
+    is_helper: bool = False  #: Whether a compiled function calls the one of the line.
+    helper_at: str = ""  #: What that returns, what is before it.
+    bounds: bool = False  #: Whether the number bounds a slice of what attention is computed of.
     sized: str = ""  #: A later line that makes a size of it.
     state: str = ""  #: A float that code of the same file keeps, changes and reads when compiled.
     varies: bool = False  #: Whether sizes of inputs vary, or one is 1.
-    #: The loop over a range for which what comes behind the line is given up.
-    rest: str = ""
+    inside: str = ""  #: The first line of the side that a branch took, where the log shows it.
+    known: bool = False  #: Whether what is called with alone tells which side a branch takes.
+    rest: str = ""  #: The loop over a range for which what comes behind the line is given up.
     #: The value of a flag with which alone it breaks, and whether that passes for good.
     only_if: str = ""
     passes: bool = False

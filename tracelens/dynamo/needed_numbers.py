@@ -56,6 +56,7 @@ def look_at_values(found: Sequence[BreakSite], trees: Table[GuardTree]) -> None:
         if uses is not None:
             later = uses.lines - {at.code}  # the rest of its own line is no decision: `int(n) + 1`
             site.decides = any(map(DECIDES.search, later))
+            site.used = min(later, default="")
             # Dynamo makes a number that changed a symbol: a second constant is one Python needs.
             site.needs_number = len(uses.values) > 1 or any(map(_RANGE.search, uses.lines))
             site.steers = any(map(STEERS.search, uses.steering - {at.code}))

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from tracelens.dynamo.breaks import BreakSite
     from tracelens.logs.graph_code import FxGraph
 
-__all__ = ["look_for_sizes", "sizes_by"]
+__all__ = ["base", "lines_behind", "look_for_sizes", "sizes_by"]
 
 #: A traced line behind a break: its file, the function that broke, the line, and its code.
 _BEHIND = re.compile(
-    r"^ *# File: ([^\n]{1,400}?):\d{1,7} in torch_dynamo_resume_in_(\w{1,80}?)_at_(\d{1,6}), "
+    r"^ *# File: ([^\n]{1,400}?):(\d{1,7}) in torch_dynamo_resume_in_(\w{1,80}?)_at_(\d{1,6}), "
     r"code: ([^\n]{1,400})",
     re.MULTILINE,
 )
@@ -40,9 +40,9 @@ def look_for_sizes(found: Sequence[BreakSite], graphs: Table[FxGraph]) -> None:
     for site in found:
         at = site.line
         name = _ASSIGNED.match(at.code)
-        lines = graphs.derived(_lines).get((_base(at.file), at.function, at.line), ())
+        lines = graphs.derived(lines_behind).get((base(at.file), at.function, at.line), {})
         if name is not None:
-            site.sized = next((line for line in lines if sizes_by(line, name[1])), "")
+            site.sized = next((one for one in lines.values() if sizes_by(one, name[1])), "")
 
 
 def sizes_by(code: str, name: str) -> bool:
@@ -78,15 +78,17 @@ def _is_of(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
-def _base(file: str) -> str:
+def base(file: str) -> str:
+    """Return the name of a file without its folders, of which torch leaves out some."""
     return file.replace("\\", "/").rpartition("/")[2]
 
 
-def _lines(graphs: Table[FxGraph]) -> dict[_At, tuple[str, ...]]:
-    found: dict[_At, dict[str, None]] = {}
+def lines_behind(graphs: Table[FxGraph]) -> dict[_At, dict[int, str]]:
+    """Return the traced lines of what resumes behind each break, by their numbers."""
+    found: dict[_At, dict[int, str]] = {}
     for row in graphs:
         graph = row.record
         if graph.traced and "torch_dynamo_resume_in_" in graph.body:
-            for file, function, line, code in _BEHIND.findall(graph.body):
-                found.setdefault((_base(file), function, int(line)), {})[code] = None
-    return {at: tuple(lines) for at, lines in found.items()}
+            for file, number, function, line, code in _BEHIND.findall(graph.body):
+                found.setdefault((base(file), function, int(line)), {})[int(number)] = code
+    return found

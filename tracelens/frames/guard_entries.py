@@ -19,7 +19,7 @@ from tracelens.report import Where
 if TYPE_CHECKING:
     from tracelens.logs.torch_trace import CompilationMetrics
 
-__all__ = ["GuardedEntry", "by_function", "root_line"]
+__all__ = ["PLAUSIBLE", "GuardedEntry", "by_function", "root_line"]
 
 Key = tuple[str, str, str]
 

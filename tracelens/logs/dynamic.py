@@ -19,6 +19,7 @@ __all__ = [
     "Assumed",
     "ChangedValue",
     "Comment",
+    "CreateEnv",
     "CreateSymbol",
     "Derived",
     "DuckSized",
@@ -128,6 +129,12 @@ class ToldTwice(Record):
 
 def _gist(record: Record) -> tuple[object, ...]:
     return tuple(value for name, value in record if name in {"expression", "condition"})
+
+
+class CreateEnv(Record):
+    """A compilation began with no symbols: those that it makes are told as they are made."""
+
+    at: int = 0
 
 
 class CreateSymbol(Record):

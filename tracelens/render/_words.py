@@ -56,6 +56,8 @@ __all__ = [
 _ASKED_FOR = {"cudagraphs", "graph_breaks", "onednn_verbose", "perf_hints", "recompiles"}
 #: Code units of a list in running text before "and N more".
 MAX_NAMED = 5
+#: Programs from which on it is told in how many of them advice helped: one says nothing.
+FEW_TRIES = 2
 
 _STATES = {
     "not_tried": "",
@@ -105,10 +107,10 @@ def advice(value: Advice) -> str:
     words = " ".join(value.text.split())
     held = _versions(value)
     words = f"{words.removesuffix('.')} ({held})." if held else words
-    if value.label == "fix" or not value.tried:
+    if value.label == "fix" or value.tried < FEW_TRIES:
         return words
-    programs = "1 other program" if value.tried == 1 else f"{value.tried} other programs"
-    return f"{words} Followed in {programs}, it helped in {value.worked or 'none'}."
+    tried = f"Followed in {value.tried} other programs"
+    return f"{words} {tried}, it helped in {value.worked or 'none'}."
 
 
 def promised(value: Advice) -> str:

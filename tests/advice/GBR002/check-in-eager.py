@@ -6,8 +6,7 @@ import torch
 @torch.compile(backend="eager")
 def safe(x):
     # before:
-    if torch.isnan(x).any():
-        raise ValueError("not a number")
+    if torch.isnan(x).any(): raise ValueError("not a number")  # fmt: skip
     # after:
     # if not torch.compiler.is_compiling() and torch.isnan(x).any():
     #     raise ValueError("not a number")

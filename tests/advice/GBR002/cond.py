@@ -1,27 +1,27 @@
-"""One of two expensive results, after the sign of a sum."""
+"""One of two expensive results of a module, after the sign of a sum."""
+# adapted: the two sides are named in the program
 
 import torch
 
 
-def if_true(x):
-    return x @ x
+class Product(torch.nn.Module):
+    def twice(self, x):
+        return x @ x
+
+    def thrice(self, x):
+        return (x @ x) @ x
+
+    def forward(self, x):
+        # before:
+        if x.sum() > 0:
+            return self.twice(x).relu()
+        return self.thrice(x).relu()
+        # after:
+        # return torch.cond(x.sum() > 0, self.twice, self.thrice, (x,)).relu()
+        # end
 
 
-def if_false(x):
-    return (x @ x) @ x
-
-
-@torch.compile(backend="eager")
-def product(x):
-    # before:
-    if x.sum() > 0:
-        return if_true(x)
-    return if_false(x)
-    # after:
-    # return torch.cond(x.sum() > 0, if_true, if_false, (x,))
-    # end
-
-
+product = torch.compile(Product(), backend="eager")
 x = torch.rand(32, 32)
 
 

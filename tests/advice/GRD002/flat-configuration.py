@@ -22,7 +22,7 @@ class Model(torch.nn.Module):
         # end
 
 
-config = {f"part{n}": {"scale": 0.25 + n, "names": ["a"]} for n in range(700)}
+config = {f"part{n}": {"scale": 0.25 + n, "names": ["a"]} for n in range(2500)}
 model = torch.compile(Model(config), backend="eager")
 STEPS = 3
 

@@ -66,7 +66,8 @@ def _list(data: CompileData) -> str:
     return f"{data.blocks_in or 'model'}{data.blocks_at}"
 
 
-REMEDIES = (
+#: What changes the program, or how it is started.
+_CHANGES = (
     Remedy(
         "compile-called",
         lambda data: (
@@ -168,11 +169,18 @@ REMEDIES = (
         since="2.5",
         proof="https://docs.pytorch.org/tutorials/recipes/regional_compilation.html",
     ),
+)
+REMEDIES = (
+    *_CHANGES,
     Remedy(
         "record-phases",
         "See the seconds of every compilation and phase.",
-        when="the log does not tell the layers, or the seconds are from its clocks",
-        applies=lambda data: not (data.is_measured and data.is_layered),
+        when="the log does not tell the layers, or the seconds are from its clocks, and there is "
+        "nothing to change",
+        applies=lambda data: (
+            not (data.is_measured and data.is_layered)
+            and not any(one.applies(data) for one in _CHANGES)
+        ),
         env="TORCH_TRACE=trace_dir",
         since="2.3",
         basis="untestable",

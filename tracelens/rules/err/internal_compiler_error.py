@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.run_facts import facts_of
 from tracelens.evidence import Table
 from tracelens.failures import Failure
 from tracelens.failures.words import spoken
@@ -28,11 +29,12 @@ from tracelens.rules.err._in_recompile import (
     said_of,
     with_facts,
 )
-from tracelens.rules.err._known_messages import REMAINDER, SAID, known
+from tracelens.rules.err._known_messages import REMAINDER, SAID, known, settled
 from tracelens.rules.err._refused_kernels import UNSIGNED, refused_line, written
 from tracelens.words import first_line
 
 if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs._stack import StackFrame
     from tracelens.logs.graph_code import FxGraph
     from tracelens.logs.guards import GuardTree
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 
 __all__ = ["InternalCompilerError"]
 
+#: The newest release of torch.
+NEWEST = (2, 15)
 #: The line that Triton points at, with nothing below it that says why.
 _CAST = re.compile(r"\.to\(tl\.b?float\d\d\)\n\^\s*$")
 #: A size as a symbol (s27); those that come from data (u0) stay symbols whatever is said.
@@ -74,6 +78,18 @@ def _called(data: FailureData) -> str:
 
 def _of_torch(data: FailureData) -> bool:
     return not _is_foreign(data) and not _is_own(data)
+
+
+def _is_nameless(data: FailureData) -> bool:
+    """Tell whether it ended the program in a stage of torch, and no function is named."""
+    staged = data.ended_program and data.stage in {"aot", "inductor"} and not _is_own(data)
+    return staged and not data.function.isidentifier()
+
+
+def _is_older(data: FailureData) -> bool:
+    """Tell whether the log names a torch, and there is a newer one."""
+    told = data.facts.get("torch", "")
+    return bool(told) and tuple(int(part) for part in told.split(".")) < NEWEST
 
 
 def _is_open(data: FailureData) -> bool:
@@ -242,19 +258,28 @@ class InternalCompilerError(FailureRule):
             proof="tests/advice/ERR017/other-backend.py",
         ),
         Remedy(
+            "disable",
+            lambda d: (
+                f"Leave the function out meanwhile, and report the bug: `{d.function}`."
+                if d.function.isidentifier() and d.stage != "backend"  # else it is the backend's
+                else "Leave the function that fails out meanwhile, and report the bug."
+            ),
+            code=disabled,
+            since="2.1",
+            when="not in `backward()`, and suppressing is not told",
+            applies=lambda data: not (in_backward(data) or _is_own(data) or _is_nameless(data)),
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
+        ),
+        Remedy(
             "suppress",
             "Until it is mended, let what fails run eagerly, and keep the rest compiled. What "
             "fails in `backward()`, or under `fullgraph=True`, raises all the same.",
             setting="torch._dynamo.config.suppress_errors = True",
             env="TORCHDYNAMO_SUPPRESS_ERRORS=1",
             since="2.0",
-            when="the failure ended the program, in AOTAutograd or Inductor, not in `backward()`",
-            applies=lambda data: (
-                data.ended_program
-                and data.stage in {"aot", "inductor"}
-                and not in_backward(data)
-                and not _is_own(data)
-            ),
+            when="the failure ended the program, in AOTAutograd or Inductor, not in `backward()`, "
+            "and the log does not name the function",
+            applies=lambda data: not in_backward(data) and _is_nameless(data),
             proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
         ),
         Remedy(
@@ -269,24 +294,32 @@ class InternalCompilerError(FailureRule):
         ),
         Remedy(
             "bisect",
-            "Find the stage: the first of these that fails is it.",
+            lambda data: (
+                "Find the stage: the first of these that fails is it, and one that runs is a way "
+                "to go on meanwhile."
+                + (
+                    " In Inductor, `python -m torch._inductor.compiler_bisector run python "
+                    "program.py` names the pass as well, in a dozen runs."
+                    if data.stage == "inductor"
+                    else ""
+                )
+            ),
             code=stages_in_turn,
-            when="the stages of torch",
-            applies=_of_torch,
-            proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
-        ),
-        Remedy(
-            "bisector",
-            "torch's own bisector finds the pass that breaks it.",
-            code="python -m torch._inductor.compiler_bisector run python program.py",
-            since="2.6",
-            when="the stages of torch",
-            applies=_of_torch,
+            when="the stages of torch, and the message does not say what to do",
+            applies=lambda data: _of_torch(data) and not settled(data),
             proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
         ),
         Remedy(
             "minifier",
-            "The minifier writes a small program that shows it, to attach to a report.",
+            lambda data: (
+                "Report it, if torch's issues do not have the message yet: the minifier writes a "
+                "small program that shows it, and runs what fails many times for it."
+                + (
+                    ""
+                    if _is_older(data)
+                    else " A newer torch, if there is one, may have it mended."
+                )
+            ),
             env='TORCHDYNAMO_REPRO_AFTER="aot"',
             since="2.0",
             when="the stages of torch",
@@ -294,58 +327,45 @@ class InternalCompilerError(FailureRule):
             proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
         ),
         Remedy(
-            "disable",
-            lambda d: (
-                f"Leave the function out meanwhile, and report the bug: `{d.function}`."
-                if d.function.isidentifier() and d.stage != "backend"  # else it is the backend's
-                else "Leave the function that fails out meanwhile, and report the bug."
-            ),
-            code=disabled,
-            since="2.1",
-            applies=lambda data: not in_backward(data) and not _is_own(data),
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
-        ),
-        Remedy(
             "newer",
-            "Try a newer torch: search its issues for the message, without numbers.",
+            "Try a newer torch.",
             code="python -m pip install -U torch",
-            applies=lambda data: not (_is_own(data) or _of_constexpr(data)),
+            when="the log names its torch, and there is a newer one",
+            applies=lambda data: not (_is_own(data) or _of_constexpr(data)) and _is_older(data),
             basis="untestable",
             proof="it depends on the release",
         ),
     )
 
-    def check(  # type: ignore[override]  # it asks for one more table
+    def check(  # type: ignore[override]  # it asks for more tables
         self,
         failures: Table[Failure],
         *,
         graphs: Table[FxGraph],
         recompiles: Table[Recompile],
         trees: Table[GuardTree],
+        run: Table[RunFacts],
     ) -> Iterator[Finding]:
-        """Yield one finding per failure; of the remainder of a size, with its line."""
+        """Yield one finding per failure, with what the rest of the log tells of it."""
+        torch = ".".join(map(str, facts_of(run).torch or ()))
         for told in super().check(failures):
-            finding, data = told, self.data_of(told)
-            if isinstance(data, FailureData) and (
-                again := recompile_of(finding, data, recompiles, trees, graphs)
-            ):
-                data = with_facts(data, *again)
-                finding = told.model_copy(
-                    update={
-                        "data": data.model_dump(mode="json"),
-                        "advice": self.advise(data),
-                        "message": f"{told.message} {said_of(data)}",
-                    }
-                )
-            found = known(data) if isinstance(data, FailureData) else None
-            line = graphs.derived(_remainder) if found and found.name == REMAINDER else None
-            if line is None or not isinstance(data, FailureData):
-                yield finding
+            data = self.data_of(told)
+            if not isinstance(data, FailureData):
+                yield told
                 continue
-            facts = {"remainder": line.file, "remainder_line": str(line.line)}
-            full = data.model_copy(update={"facts": data.facts | facts})
+            again = recompile_of(told, data, recompiles, trees, graphs)
+            full = with_facts(data, *again) if again else data
+            found = known(full)
+            line = graphs.derived(_remainder) if found and found.name == REMAINDER else None
+            more = {"remainder": line.file, "remainder_line": str(line.line)} if line else {}
+            more |= {"torch": torch} if torch else {}
+            if not (again or more):
+                yield told
+                continue
+            full = full.model_copy(update={"facts": full.facts | more})
             update = {"data": full.model_dump(mode="json"), "advice": self.advise(full)}
-            yield finding.model_copy(update=update)
+            said = {"message": f"{told.message} {said_of(full)}"} if again else {}
+            yield told.model_copy(update=update | said)
 
     def causes(self, finding: Finding) -> Iterator[Story]:
         """Cause what a recompile that failed is told for."""

@@ -129,9 +129,10 @@ class SizeOrStrideAssertion(FailureRule):
             "plain-strides",
             lambda data: (
                 f"{'' if _is_atens(data) else 'Where the program has no operators of its own: '}"
-                f"`{data.facts.get('result', 'buf0')}` is what one of torch's returned, mostly a convolution,"
-                " in another layout than Inductor expected, which is a bug of Inductor's. Inputs"
-                " with unusual strides lead to it, such as 1 in a dimension of size 1: give them"
+                f"`{data.facts.get('result', 'buf0')}` is what one of torch's returned, mostly a"
+                " convolution, in another layout than Inductor expected, which is a bug of"
+                " Inductor's. Inputs with unusual strides lead to it, such as 1 in a dimension of"
+                " size 1: give them"
                 " ordinary ones. `.contiguous()` changes nothing there."
             ),
             code="x = x.clone(memory_format=torch.contiguous_format)",

@@ -24,6 +24,8 @@ _SKIPPED = "function marked as skipped"
 _CALLED = re.compile(r"(?:the Python builtin|the function) `([\w.]{1,200})`")
 #: What torch advises not to call, where what broke the graph is a kind of call.
 _AVOIDED = re.compile(r"(?m)^\s*Hint: Avoid calling (?:the function )?`([\w.]{1,200})`")
+#: What is said of a branch, which says itself what to do in other cases: nothing is called there.
+_OF_BRANCH = frozenset({"compile-parts", "raise-in-graph", "select"})
 #: Advice that asks for no change.
 _SAYS = frozenset({LEAVE_BREAK.id, NOT_NAMED.id})
 
@@ -141,6 +143,7 @@ class UnsupportedUnderFullgraph(FailureRule):
             "leave-out",
             "Or call that operation outside of the compiled function, and pass the result in."
             " `torch.compiler.disable` does not help: under fullgraph=True it is an error, too.",
+            when="nothing else says what to do outside of it",
             applies=lambda data: not ((_exports(data) and known(data)) or _observed(data)),
             basis="tested",
             proof="tests/advice/ERR016/leave-out.py",
@@ -188,6 +191,7 @@ class UnsupportedUnderFullgraph(FailureRule):
             return own
         theirs = () if known(data) else same_break(data)
         first = [one for one in theirs if one.id not in _SAYS][:MAX_ADVICE]
-        if any(one.id.endswith("-outside") or one.id == LEAVE_CALL_OUT.id for one in first):
+        replaced = _OF_BRANCH | {LEAVE_CALL_OUT.id}
+        if any(one.id.endswith("-outside") or one.id in replaced for one in first):
             own = tuple(one for one in own if one.id != "leave-out")
         return (*first, *own)

@@ -20,6 +20,7 @@ __all__ = [
     "leaves_early",
     "may_check",
     "may_divide",
+    "raises",
     "selected",
 ]
 
@@ -54,6 +55,11 @@ def asks_empty(data: BreakData) -> bool:
 def is_check(data: BreakData) -> bool:
     """Whether the branch looks like a check that raises: by its body, else by its condition."""
     return _checks(data, _CHECKS)
+
+
+def raises(data: BreakData) -> bool:
+    """Whether the line itself has a `raise`."""
+    return isinstance(getattr(_statement(data), "body", [None])[0], ast.Raise)
 
 
 def may_check(data: BreakData) -> bool:

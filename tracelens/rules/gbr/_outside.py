@@ -5,7 +5,7 @@ from __future__ import annotations
 from tracelens.rules.gbr._break_data import BreakData
 from tracelens.rules.gbr._kept import outside, to_state
 from tracelens.rules.gbr._number_lines import looks_up
-from tracelens.rules.gbr._scalar_data import ScalarData, becomes_size
+from tracelens.rules.gbr._scalar_data import ScalarData, becomes_size, used_by
 
 __all__ = ["in_hook", "read_outside"]
 
@@ -42,8 +42,11 @@ def _of_size(data: BreakData) -> str:
     line = data.sized if isinstance(data, ScalarData) else ""
     if not line:
         return f"Where it becomes the size of a tensor, {_TO_SIZE}"
-    told = line if len(line) <= MOST_OF_LINE else f"{line[:MOST_OF_LINE].rstrip()} ..."
-    return f"`{told}` makes a size of it: {_TO_SIZE}"
+    return f"`{_short(line)}` makes a size of it: {_TO_SIZE}"
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= MOST_OF_LINE else f"{line[:MOST_OF_LINE].rstrip()} ..."
 
 
 def in_hook(data: BreakData) -> bool:
@@ -76,5 +79,19 @@ def read_outside(data: BreakData) -> str:
             "Look the number up before the compiled function is called, and pass it in as a "
             "tensor without dimensions; functions of `math` are torch's then (`torch.sqrt`)."
         )
-    is_size = becomes_size(data) and not to_state(data.code)
-    return _of_size(data) if is_size else outside(data.code)
+    return _needed(data)
+
+
+def _needed(data: BreakData) -> str:
+    """Say so where a size is made of the number, or another line of the function needs it."""
+    if to_state(data.code):
+        return outside(data.code)
+    if becomes_size(data):
+        return _of_size(data)
+    if line := used_by(data):
+        return (
+            f"`{_short(line)}` needs the number within the function: make functions of what comes "
+            "before and behind the two lines, compile those, and let Python do the lines between "
+            "them."
+        )
+    return outside(data.code)

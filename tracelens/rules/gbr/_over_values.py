@@ -48,7 +48,9 @@ def _handed_in(data: BreakData) -> str:
             f"{start}return what the loop over them works on, and let it run outside of the "
             "compiled function: passed in as a list, each of its lengths is an entry of all of it."
         )
-    return f"{start}read them before the compiled function is called, and pass them on."
+    # Tried with `torch.split`: numbers of a list of one length are symbols from the second on.
+    listed = ", if there are as many in each call" if ".tolist()" in data.code else ""
+    return f"{start}read them before the compiled function is called, and pass them on{listed}."
 
 
 def in_python(applies: Callable[[BreakData], bool]) -> Remedy:

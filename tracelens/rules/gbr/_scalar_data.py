@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tracelens.dynamo.breaks import BreakSite
 
-__all__ = ["ScalarData", "becomes_size", "scalar_data"]
+__all__ = ["ScalarData", "becomes_size", "scalar_data", "used_by"]
 
 #: A part of what an object keeps that is handed on: ``block(x, self.k[i])``.
 _PART = re.compile(r"[(,] {0,4}(self\.\w{1,60}\[\w{1,60}\])(?=[,)])")
@@ -36,6 +36,8 @@ class ScalarData(BreakData):
     listed: bool = False
     #: Python decides by numbers of that list, as in `max(lengths)`.
     steers: bool = False
+    #: A later line of the same function that computes with it, or decides by it.
+    used: str = ""
 
 
 def becomes_size(data: BreakData) -> bool:
@@ -46,9 +48,15 @@ def becomes_size(data: BreakData) -> bool:
     return bool(isinstance(data, ScalarData) and data.sized) or counts(data.code)
 
 
+def used_by(data: BreakData) -> str:
+    """Return a later line of the function that needs the number; empty where none is known."""
+    return data.used if isinstance(data, ScalarData) else ""
+
+
 def scalar_data(data: BreakData, site: BreakSite) -> BreakData:
     """Return the data with what is known beyond it, if anything is."""
-    if not (site.shared or site.bounds or site.rest or site.sized or site.listed or site.steers):
+    known = site.shared or site.bounds or site.rest or site.sized or site.listed or site.steers
+    if not (known or site.used):
         return data
     return ScalarData(
         **data.model_dump(),
@@ -59,6 +67,7 @@ def scalar_data(data: BreakData, site: BreakSite) -> BreakData:
         sized=site.sized,
         listed=site.listed,
         steers=site.steers,
+        used=site.used,
     )
 
 

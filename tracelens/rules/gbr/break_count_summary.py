@@ -137,6 +137,7 @@ in user code at /home/ana/proj/model.py:39
             applies=lambda data: len(data.places) > 1,
             basis="untestable",
             proof="it says where to begin; the rule about that place says what to do",
+            says=True,
         ),
         Remedy(
             "call-outside",

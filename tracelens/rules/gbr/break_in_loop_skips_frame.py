@@ -31,6 +31,7 @@ from tracelens.report.stories import (
 from tracelens.rules import Rule
 from tracelens.rules.gbr._drawn import DRAW_OUTSIDE, draws
 from tracelens.rules.gbr._raised import raised, reads_property, same_exception
+from tracelens.rules.gbr._rounds import named_calls
 from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, Line, break_data
 from tracelens.rules.gbr._stories import within_entered
 from tracelens.rules.gbr._values import VALUES, is_value, reason_of
@@ -169,9 +170,13 @@ class BreakInLoopSkipsFrame(Rule):
         ),
         Remedy(
             "compile-body",
-            "Compile the body of the loop instead of the function around it.",
-            when="a loop in code of your own, whose body does not hold the break",
-            applies=lambda data: data.is_loop and not data.package,
+            lambda data: (
+                "Or, where that line has to stay, compile what else the body of the loop calls"
+                f"{_called(data)}, instead of the function around it."
+            ),
+            when="a loop in code of your own that holds the line itself, and not in what it calls: "
+            "that would break as before",
+            applies=lambda data: data.is_loop and data.leaves and not data.package,
             basis="tested",
             proof="tests/advice/GBR006/compile-body.py",
         ),
@@ -373,6 +378,10 @@ def _reason(site: BreakSite) -> str:
 
 def _in_loop(data: LostData) -> str:
     return " inside the loop" if data.is_loop else ""
+
+
+def _called(data: LostData) -> str:
+    return f", such as {names}" if (names := named_calls(data)) else ""
 
 
 def _place(data: LostData) -> str:

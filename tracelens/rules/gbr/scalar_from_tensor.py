@@ -33,7 +33,7 @@ from tracelens.rules.gbr._outside import read_outside
 from tracelens.rules.gbr._over_values import ALL_CLASSES, in_python, of_the_loop
 from tracelens.rules.gbr._parts import COMPILE_PARTS
 from tracelens.rules.gbr._running import KEEP_IN_BUFFER, is_running, kept_in
-from tracelens.rules.gbr._scalar_data import ScalarData, scalar_data
+from tracelens.rules.gbr._scalar_data import ScalarData, scalar_data, used_by
 from tracelens.rules.gbr._site_rule import (
     COMPILE_INNER,
     FIRST_CALL,
@@ -86,6 +86,19 @@ def _drawn(name: str, code: str) -> str:
 
 def _draws(data: BreakData) -> str:
     return _drawn(data.name, data.code)
+
+
+def _captures(data: BreakData) -> bool:
+    """Whether a symbol may take the number's place: where Python decides, the break only moves."""
+    told = data.name or data.in_function or looks_for_causal(data)
+    told = told or is_fake(data) or data.needs_number or data.decides or _bounds(data)
+    states = data.code.startswith(CONTROL) or to_state(data.code)
+    return not (told or states or takes_no_symbol(data.code, data.package))
+
+
+def _stays_inside(data: BreakData) -> bool:
+    """Whether the function computes with the number, and something else is told for that."""
+    return bool(used_by(data)) and (KEEP_TENSOR.applies(data) or _captures(data))
 
 
 def _is_count(data: BreakData) -> bool:
@@ -221,15 +234,10 @@ class ScalarFromTensor(SiteRule):
             "Let Dynamo capture the number as a symbol; not where attention gets a slice that ends "
             "at it, in which Inductor may raise. Where Python computes with it further on (math, "
             "NumPy, range, `if`), the graph breaks there instead.",
-            when="its line neither branches on it, nor keeps it, nor indexes a list with it; no "
-            "package converts it there, it is in no autograd.Function, and ends no slice of what "
-            "attention is computed of",
-            applies=lambda data: (
-                not (data.name or data.in_function or looks_for_causal(data))
-                and not (is_fake(data) or data.needs_number or _bounds(data))
-                and not (data.code.startswith(CONTROL) or to_state(data.code))
-                and not takes_no_symbol(data.code, data.package)
-            ),
+            when="its line neither branches on it, nor keeps it, nor indexes a list with it, no "
+            "later line that the log shows decides by it, no package converts it there, it is in "
+            "no autograd.Function, and ends no slice of what attention is computed of",
+            applies=_captures,
             setting="torch._dynamo.config.capture_scalar_outputs = True",
             env="TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS=1",
             since="2.1",
@@ -240,9 +248,10 @@ class ScalarFromTensor(SiteRule):
         Remedy(
             "read-outside",
             read_outside,
-            when="a line of your own, or one that the log does not name",
+            when="a line of your own, or one that the log does not name; not where a later line "
+            "of the function computes with the number, and something else is told for that",
             applies=lambda d: (
-                not (d.name or d.package or d.in_function or is_fake(d))
+                not (d.name or d.package or d.in_function or is_fake(d) or _stays_inside(d))
                 and not (held_indices(d) or looks_for_causal(d) or is_running(d.code))
             ),
             basis="tested",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.evidence import Seen, Table
@@ -15,7 +14,15 @@ from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
-from tracelens.rules.grd._data import GuardData, guard_data, modules_changed, slow_guards
+from tracelens.rules.grd._data import (
+    MIN_US,
+    GuardData,
+    calls_of,
+    guard_data,
+    is_lost_in,
+    modules_changed,
+    slow_guards,
+)
 
 if TYPE_CHECKING:
     from tracelens.logs.graph_breaks import GraphBreak
@@ -23,14 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["GuardLatencyHigh"]
 
-#: One check of all guards of an entry, microseconds, from which on it is a part of small steps.
-MIN_US = 800.0
 #: From here on it is a part of most steps; below, only the length of a step tells.
 GRAVE_US = 5_000.0
-#: Share of a call below which it is nothing, where the log tells what a call takes at least.
-MIN_SHARE = 0.02
-#: What a call of an entry runs, as traces and oneDNN's lines have it.
-_RUNS = frozenset({"CompiledRegion", "PrimitiveExec"})
 #: Readings from which on they confirm each other.
 SEVERAL = 2
 
@@ -107,6 +108,8 @@ class GuardLatencyHigh(Rule):
             "skip-guard-eval",
             "After a warm-up with all inputs that will come, check only what tells entries "
             "apart. Unsafe: a change that is not looked at gives wrong results without a word.",
+            when="a check takes 5 ms or more: of less, nothing could be seen in a step",
+            applies=lambda data: (data.us or 0.0) >= GRAVE_US,
             code="torch.compiler.set_stance(skip_guard_eval_unsafe=True)",
             since="2.6",
             proof="https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.reducing_guard_overhead.html",
@@ -133,10 +136,12 @@ class GuardLatencyHigh(Rule):
             "changed": modules_changed(recompiles),
             "broken": len(breaks) > 0,
         }
-        calls = {(*row.first.process, row.record.id): _call_us(row.record) for row in frames}
+        calls = calls_of(frames)
         for group in functions:
             measured = [one for one in group if one.record.plausible_us]
-            slow = [one for one in _slow(measured) if not _is_lost_in(one, calls)]
+            slow = [
+                one for one in _slow(measured) if not is_lost_in(one.record.us or 0.0, one, calls)
+            ]
             if slow:
                 yield self._finding(slow, latencies, run, single=len(measured) < SEVERAL)
 
@@ -181,22 +186,3 @@ def _slow(measured: list[Seen[GuardedEntry]]) -> list[Seen[GuardedEntry]]:
     paces = ((one.record.us or 0.0) / max(one.record.checks, 1) for one in measured)
     pace = min(paces, default=0.0)
     return [one for one in measured if pace * one.record.checks >= MIN_US]
-
-
-def _is_lost_in(one: Seen[GuardedEntry], calls: Mapping[tuple[str, str, str], float]) -> bool:
-    """Whether a call of the entry is known to take so long that its guards are nothing."""
-    writer, process = one.first.process
-    call = calls.get((writer, process, one.record.id), 0.0)
-    return (one.record.us or 0.0) < MIN_SHARE * call
-
-
-def _call_us(frame: Frame) -> float:
-    """Return what a call of an entry takes at least, in microseconds; 0 where nothing tells.
-
-    By a trace it is the region of the call; else each of oneDNN's primitives runs once or more.
-    """
-    ran = [seen for _, seen in frame.sightings if type(seen.record).__name__ in _RUNS and seen.ms]
-    each: defaultdict[str, float] = defaultdict(float)
-    for seen in ran:
-        each[type(seen.record).__name__] += seen.ms / seen.count
-    return 1000 * max(each.values(), default=0.0)

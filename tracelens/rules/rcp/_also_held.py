@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from tracelens.dynamo.held_values import CERTAIN, Held, held_at
 from tracelens.dynamo.recompile_history import History, series, settles
 from tracelens.dynamo.recompile_variants import is_size
+from tracelens.logs.recompiles import ValueCheck
 from tracelens.report import Advice, FindingData
 from tracelens.words import and_more
 
@@ -24,12 +25,13 @@ if TYPE_CHECKING:
 __all__ = ["ALONE", "AlsoHeld", "also_held", "holding", "said", "tensorified", "with_them"]
 
 #: Values that are compared, of which a function may have several.
-ABOUT = frozenset({"RCP005", "RCP007"})
+ABOUT = frozenset({"RCP005", "RCP006", "RCP007"})
 #: Advice that is about one value, by its id; other advice removes what all of them come from.
 ALONE = frozenset(
     {
-        "buffer", "compute-outside", "count-outside", "keep-tensor", "look-up-before", "mask",
-        "multiply", "pass-argument", "pass-tensor", "unspec-int",
+        "buffer", "compute-outside", "count-outside", "keep-beside", "keep-chosen", "keep-tensor",
+        "look-up-before", "look-up-outside", "mask", "multiply", "pass-argument", "pass-tensor",
+        "unspec-int",
     }
 )  # fmt: skip
 _ITEMS = re.compile(r"(?:\[[^\[\]]{1,80}\]){1,20}\Z")
@@ -86,7 +88,10 @@ def also_held(group: Group, trees: Table[GuardTree]) -> tuple[AlsoHeld, ...]:
     if group.cause.code not in ABOUT:
         return ()
     found: dict[str, Held] = {}
-    for one in held_at(group.first.place, trees):
+    held = held_at(group.first.place, trees) or _failed(group)
+    for one in held:
+        if group.cause.code == "RCP006" and one.kind == "string":
+            continue  # names that are chosen together are told one by one
         if not one.source.startswith(_STACK):
             found.setdefault(_alike(one.source), one)
     found.pop(_alike(str(getattr(group.first.check, "source", ""))), None)
@@ -100,6 +105,24 @@ def also_held(group: Group, trees: Table[GuardTree]) -> tuple[AlsoHeld, ...]:
             change=_change(one),
         )
         for one in found.values()
+    )
+
+
+def _failed(group: Group) -> tuple[Held, ...]:
+    """Return the floats that entries are for, by reasons alone: the log has no guards."""
+    if group.cause.code != "RCP006":
+        return ()
+    found: dict[str, dict[int, str]] = {}
+    for step in group.history.steps:
+        for failure in step.seen.record.failures:
+            check = failure.check
+            if isinstance(check, ValueCheck) and check.number is not None:
+                found.setdefault(str(check.source), {})[failure.number] = check.value
+    values = {source: tuple(dict.fromkeys(own.values())) for source, own in found.items()}
+    return tuple(
+        Held(source, every, len(found[source]))
+        for source, every in values.items()
+        if len(every) >= CERTAIN
     )
 
 

@@ -99,12 +99,15 @@ def _marked(data: RecompileData) -> str:
     return f"torch._dynamo.maybe_mark_dynamic({_passed(source)}, {dimension})"
 
 
-_DEFAULT_DYNAMIC = _about(
-    "default-dynamic",
-    "If the program has dynamic=False or mark_static, take it out; a framework that compiles the "
-    "model may hold dynamic=False by default, where its argument for that is to be "
-    'None. Otherwise a line of code needs the size: TORCH_LOGS="dynamic" names it.',
-    "RCP002",
+_RECORD_DYNAMIC = Remedy(
+    "record-dynamic",
+    "A log with this switch tells what makes the size a constant again: a line of code, which it "
+    "names, or dynamic=False.",
+    when="RCP002 is the cause, and the size does not look like channels",
+    applies=lambda data: data.cause == "RCP002" and not like_channels(data),
+    env='TORCH_LOGS="recompiles,dynamic"',
+    basis="untestable",
+    proof="it records more; RCP002 and DYN004 then say what to do",
 )
 
 LAYERS_SHARE = Remedy(
@@ -135,12 +138,8 @@ _MAYBE_MARK = Remedy(
 )
 _BY_CAUSE = (
     LAYERS_SHARE,
-    replace(
-        _DEFAULT_DYNAMIC,
-        when="RCP002 is the cause, and the size does not look like channels",
-        applies=lambda data: _DEFAULT_DYNAMIC.applies(data) and not like_channels(data),
-    ),
     _MAYBE_MARK,
+    _RECORD_DYNAMIC,
     _about(
         "pass-tensor",
         "Pass the number as a tensor, unless range() or a branch needs it.",

@@ -42,6 +42,7 @@ from tracelens.report.stories import (
 from tracelens.rules import Rule
 from tracelens.rules.rcp._also_held import AlsoHeld, with_them
 from tracelens.rules.rcp._architectures import architectures
+from tracelens.rules.rcp._texts import is_text
 
 __all__ = [
     "BY_MODE",
@@ -362,9 +363,10 @@ def is_finite(data: RecompileData) -> bool:
     """Tell whether the entries are for a known number of variants, so that a limit can hold them.
 
     A counter, a size or a float takes ever new values, and so does an object made in each call: a
-    higher limit then only compiles more often before it is hit.
+    higher limit then only compiles more often before it is hit. Of texts there is no end, either.
     """
-    return data.cause in FINITE and not data.is_counter
+    endless = data.is_counter or (data.cause == "RCP006" and is_text(data.source, data.values))
+    return data.cause in FINITE and not endless
 
 
 def is_global(data: RecompileData) -> bool:

@@ -2,24 +2,73 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from tracelens.dynamo.entry_guards import entry_of
 from tracelens.dynamo.recompile_history import Step
 from tracelens.dynamo.recompile_variants import is_size
+from tracelens.dynamo.run_facts import facts_of
+from tracelens.evidence import Table
 from tracelens.logs.recompiles import MAX_DIGITS, Check, RangeCheck, TensorMismatch
 
-__all__ = ["FEW_SIZES", "LEFT_OUT", "ONE_SIZE", "is_smaller"]
+if TYPE_CHECKING:
+    from tracelens.dynamo.run_facts import RunFacts
+    from tracelens.logs.guards import GuardTree
 
-#: Results of inference are wanted of every row.
-LEFT_OUT = (
-    "If that was the last batch of a data set: in training leave it out (`drop_last=True` of the "
-    "DataLoader); in inference pad it to the usual size, and cut what was added off the results."
-)
-ONE_SIZE = (
-    "Keep one batch size. In inference pad every smaller batch to the largest, and cut what was "
-    "added off the results; in training leave a smaller last batch out (`drop_last=True` of the "
-    "DataLoader)."
-)
+__all__ = ["FEW_SIZES", "is_smaller", "is_trained", "left_out", "one_size"]
+
+#: What to do with a smaller batch, by whether the calls are of training. Results of inference are
+#: wanted of every row, and what is smaller there need not be the last of a data set.
+_LEFT_OUT = {
+    True: "If that was the last batch of a data set, leave it out (`drop_last=True` of the "
+    "DataLoader).",
+    False: "Pad the smaller batch to the usual size, and cut what was added off the results.",
+    None: "If that was the last batch of a data set: in training leave it out (`drop_last=True` of "
+    "the DataLoader); in inference pad it to the usual size, and cut what was added off the "
+    "results.",
+}
+_ONE_SIZE = {
+    True: "Keep one batch size: leave a smaller last batch out (`drop_last=True` of the "
+    "DataLoader).",
+    False: "Keep one batch size: pad every smaller batch to the largest, and cut what was added "
+    "off the results.",
+    None: "Keep one batch size. In inference pad every smaller batch to the largest, and cut what "
+    "was added off the results; in training leave a smaller last batch out (`drop_last=True` of "
+    "the DataLoader).",
+}
 #: Where that would be much more than there is to compute.
 FEW_SIZES = " Where many are much smaller, pad them to one of a few sizes."
+
+
+def left_out(is_trained: bool | None) -> str:
+    """Say what to do with a smaller batch."""
+    return _LEFT_OUT[is_trained]
+
+
+def one_size(is_trained: bool | None) -> str:
+    """Say what to do where the size of the batch changes."""
+    return _ONE_SIZE[is_trained]
+
+
+def is_trained(
+    steps: Iterable[Step], trees: Table[GuardTree], facts: Table[RunFacts]
+) -> bool | None:
+    """Tell whether the calls that were compiled for are of training; None if the log does not.
+
+    An entry is for gradients on or off; with them on a run may train, or leave them on for nothing.
+    """
+    trains = facts_of(facts).is_training
+    modes = {
+        guard.state.get("grad_mode")
+        for step in steps
+        for tree in entry_of(step.place, trees)
+        for guard in tree.guards
+        if guard.is_global
+    }
+    if trains is False or modes == {False}:
+        return False
+    return True if trains and modes == {True} else None
 
 
 def is_smaller(step: Step) -> bool:

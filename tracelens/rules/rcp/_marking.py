@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tracelens.experiment import Knob
 from tracelens.rules.rcp._data import RecompileData
-from tracelens.rules.rcp._last import LEFT_OUT
+from tracelens.rules.rcp._last import left_out
 from tracelens.rules.rcp._marks import Mark, dimensions, is_gathered
 from tracelens.words import few
 
@@ -58,6 +58,8 @@ class FirstChangeData(RecompileData):
     has_lengths: bool = False
     #: Whether more than two sizes of it came: none is that of a last batch.
     has_more: bool = False
+    #: Whether the calls are of training; None where the log does not say.
+    is_trained: bool | None = None
     #: Whether the finding about the batch tells it.
     in_batch: bool = False
     #: Whether the function has variants, for other modes or types: other loops call it, too.
@@ -108,7 +110,8 @@ def mark(data: FirstChangeData) -> str:
 
 
 def dropped(data: FirstChangeData) -> str:
-    return LEFT_OUT + (_VALIDATED if data.is_varied else "")
+    valid = data.is_varied and data.is_trained is not False
+    return left_out(data.is_trained) + (_VALIDATED if valid else "")
 
 
 def is_smaller_batch(data: FirstChangeData) -> bool:

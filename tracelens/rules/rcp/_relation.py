@@ -8,7 +8,7 @@ from tracelens.dynamo.recompile_history import Step
 from tracelens.dynamo.recompile_variants import is_size
 from tracelens.logs.recompiles import RangeCheck, TensorMismatch
 from tracelens.rules.rcp._branched import branches
-from tracelens.rules.rcp._data import RecompileData
+from tracelens.rules.rcp._data import RecompileData, guards_of
 from tracelens.rules.rcp._remainder import multiples, padded
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "is_of_one",
     "is_one_of_many",
     "is_range",
+    "is_specialized",
     "names_in",
     "needs_number",
     "needs_one",
@@ -54,6 +55,8 @@ class RelationData(RecompileData):
     is_range: bool = False
     #: The one call that failed it had fewer rows than the calls before.
     is_smaller: bool = False
+    #: Whether the calls are of training; None where the log does not say.
+    is_trained: bool | None = None
     #: Torch took two sizes for one since they were equal.
     is_duck: bool = False
     #: The function is a package's, and not the first that was compiled: other code of the package
@@ -230,3 +233,13 @@ def takes_number(data: RelationData) -> bool:
     """
     code = data.code or data.read_at
     return not code or bool(_TAKES.search(code))
+
+
+def is_specialized(steps: list[Step]) -> bool:
+    """Whether one value was compared with several numbers: each of them is compiled."""
+    guards = guards_of(step.check for step in steps)
+    return (
+        len({guard.expected for guard in guards}) > 1
+        and len({guard.name for guard in guards}) == 1
+        and all(guard.operator == "==" and is_number(guard.expected) for guard in guards)
+    )

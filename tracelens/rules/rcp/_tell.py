@@ -76,7 +76,8 @@ def tell(
         places = (step.place for step in steps)
         apart = modules_of(compiled, place, places, trees, source=data.source)
         data = data.model_copy(update={"apart": apart})
-    others = also_held(group, trees)
+    # What another rule tells of a change of that kind, such as RCP031, has no place for them.
+    others = also_held(group, trees) if issubclass(rule.Data, ManyData) else ()
     if others or group.behind:
         data = ManyData(**dict(data), others=others, behind=group.behind)
     if _is_kept(data, history, frames):

@@ -15,6 +15,7 @@ from tracelens.dynamo.entry_guards import (
     symbolic,
 )
 from tracelens.dynamo.recompile_history import histories
+from tracelens.dynamo.run_facts import RunFacts
 from tracelens.evidence import Gap, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.frames import Frame
@@ -38,7 +39,7 @@ from tracelens.rules.rcp._first_change import (
     left_out,
     told_of,
 )
-from tracelens.rules.rcp._last import FEW_SIZES, ONE_SIZE, is_smaller
+from tracelens.rules.rcp._last import FEW_SIZES, is_smaller, is_trained, one_size
 from tracelens.rules.rcp._listed import FIXED_ROUNDS, told_of_list
 from tracelens.rules.rcp._marking import (
     FirstChangeData,
@@ -65,8 +66,6 @@ MAX_QUOTED = 5
 MANY, CROWDED = 8, 7
 #: From so many times as long on, a symbol is what to do without.
 SEVERAL = 3.0
-#: Entries of a function that was compiled once more.
-PAIR = 2
 
 
 class FirstDynamicRecompile(RecompileRule):
@@ -125,7 +124,7 @@ class FirstDynamicRecompile(RecompileRule):
     remedies = (
         Remedy(
             "one-size",
-            lambda data: ONE_SIZE if data.is_batch else f"{ONE_SIZE}{FEW_SIZES}",
+            lambda data: one_size(data.is_trained) + ("" if data.is_batch else FEW_SIZES),
             when="a first dimension whose recompiles, in three functions or more, took most of the "
             "compile time, where no other dimension of what is passed changed; or one that got "
             "smaller, and had more sizes than a data set's batches and the last of them",
@@ -183,8 +182,8 @@ class FirstDynamicRecompile(RecompileRule):
         FIXED_ROUNDS,
         Remedy(
             "pad",
-            "Pad the input to one size, where a line of code needs the number. If the program has "
-            "dynamic=False or mark_static, take that out instead.",
+            "Pad the input to one size: the new entry is for one number again, as where a line of "
+            "code needs it.",
             when="the guards of the new entry hold the size",
             applies=lambda data: data.is_constant and not (data.is_batch or data.is_listed),
             basis="tested",
@@ -219,24 +218,6 @@ class FirstDynamicRecompile(RecompileRule):
             code="torch.compile(model, dynamic=True)",
             basis="tested",
             proof="tests/advice/RCP003/compile-dynamic.py",
-        ),
-        Remedy(
-            "static-sizes",
-            lambda data: (
-                "Or, where only two sizes occur, compile each of them as a constant: here the "
-                f"code for a symbol took {data.times_longer:.1f} times as long to compile."
-            ),
-            when="the only recompile of the function, for one dimension, and it took twice as long "
-            "as the first compilation, or more",
-            applies=lambda data: (
-                data.times_longer > 0
-                and data.entries <= PAIR
-                and not (data.is_constant or data.is_conditional)
-                and len({one.dimension for one in data.marks}) == 1
-            ),
-            code="torch.compile(model, dynamic=False)",
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
-            knob=Knob("constant sizes", compile={"dynamic": False}),
         ),
         Remedy(
             "nothing",
@@ -286,6 +267,7 @@ class FirstDynamicRecompile(RecompileRule):
         trees: Table[GuardTree],
         gaps: Table[Gap],
         seconds: Table[CompileSeconds],
+        facts: Table[RunFacts],
     ) -> Iterator[Finding]:
         """Yield one note per size that changed, however many functions it recompiled."""
         found = histories(recompiles)
@@ -331,6 +313,7 @@ class FirstDynamicRecompile(RecompileRule):
                 "has_strides": (function, file, line) in strides,
                 "has_lengths": has_lengths(first, symbols, trees),
                 "has_more": has_more(changes, source, index),
+                "is_trained": is_trained(steps, trees, facts),
             }
             data = data.model_copy(update=told)
             if changes is leads:

@@ -5,9 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.recompile_history import Series, histories, is_symbolic, series, settles
+from tracelens.dynamo.entry_guards import entry_of
+from tracelens.dynamo.recompile_history import (
+    Series,
+    Step,
+    histories,
+    is_symbolic,
+    series,
+    settles,
+)
 from tracelens.dynamo.recompile_variants import is_integer
 from tracelens.dynamo.specialised import SpecializedSize
 from tracelens.evidence import Table
@@ -24,8 +33,13 @@ from tracelens.rules.rcp._changes import and_earlier, owner
 from tracelens.rules.rcp._data import RecompileData, RecompileRule, is_global
 from tracelens.rules.rcp._held_whole import COMPILE_BODY
 from tracelens.rules.rcp._index import LOOK_UP, looks_up
+from tracelens.rules.rcp._made_symbols import Made
 from tracelens.rules.rcp._tell import series_data
 from tracelens.words import plural
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.settings import Setting
+    from tracelens.logs.dynamic import CreateEnv, CreateSymbol
 
 __all__ = ["IntArgumentSpecialised"]
 
@@ -36,12 +50,23 @@ _STRUCTURE = re.compile(r"\brange\(|^(?:if|elif|while|for)\b|\bf['\"]|\] \* ")
 #: What a function is defined with, and not called with.
 _PARAMETERS = re.compile(r"\blambda [^:(]*:")
 MAX_VALUES = 8
+#: What a module keeps.
+_LAYERS = re.compile(r"\._(?:parameters|modules|buffers)\b|L\['self'\]")
 #: Why the number did not become a symbol, by whether a line is known that needs it.
 _WHY = {
     False: "this one is held constant, by dynamic=False or because the code needs a constant, as "
     "range({}) does.",
     True: "this one did, and a line of code turned it into a constant again.",
 }
+
+
+class IntData(RecompileData):
+    """An integer that is a constant."""
+
+    #: Whether no size or number of the function became a symbol, as the log tells.
+    is_static: bool = False
+    #: Whether the entries hold modules or parameters; None without guards.
+    has_layers: bool | None = None
 
 
 class IntArgumentSpecialised(RecompileRule):
@@ -85,6 +110,7 @@ class IntArgumentSpecialised(RecompileRule):
     code = "RCP004"
     name = "int-argument-specialised"
     severity = Severity.WARNING
+    Data = IntData
     experiment = Experiment(
         UNCHANGED,
         micro="recompile:integers",
@@ -137,11 +163,11 @@ class IntArgumentSpecialised(RecompileRule):
         ),
         Remedy(
             "default-dynamic",
-            "If the program has dynamic=False, take it out: the number becomes a symbol then.",
-            when="an argument that the code only computes with, and no line is known to need it",
+            "Take out dynamic=False, by which the number is a constant: it becomes a symbol then.",
+            when="an argument that the code only computes with, of a function none of whose sizes "
+            "and numbers became a symbol, as the log tells",
             applies=lambda data: (
-                not (is_global(data) or _is_structure(data) or _list(data))
-                and data.held != "specialized"
+                data.is_static and not (is_global(data) or _is_structure(data) or _list(data))
             ),
             since="2.1",
             basis="tested",
@@ -161,17 +187,34 @@ class IntArgumentSpecialised(RecompileRule):
             basis="tested",
             proof="tests/advice/RCP004/pass-tensor.py",
         ),
+        Remedy(
+            "record-dynamic",
+            "Something needs the number, or dynamic=False holds it: a log with this switch names "
+            "the line, or tells that there is none.",
+            when="an argument, and no line is known to need it",
+            applies=lambda data: (
+                not (data.is_static or is_global(data) or _is_structure(data) or _list(data))
+                and data.held != "specialized"
+            ),
+            env='TORCH_LOGS="recompiles,dynamic"',
+            basis="untestable",
+            proof="it records more; RCP004 and DYN004 then say what to do",
+        ),
         COMPILE_BODY,
         Remedy(
             "no-loop",
             lambda data: (
-                "Or, where the loop calls no layers, compute with tensors instead of looping."
+                "Or compute with tensors instead of looping."
                 if COMPILE_BODY.applies(data)
                 else "Keep it out of `range()` and of loops that are unrolled: compute with "
                 "tensors instead."
             ),
-            when="a line that needs the number itself, or one that the log does not show",
-            applies=lambda data: bool(_STRUCTURE.search(data.code)) or not data.code,
+            when="a line that needs the number itself; where it is a loop, a function that uses no "
+            "layers, by its guards",
+            applies=lambda data: (
+                bool(_STRUCTURE.search(data.code))
+                and (data.has_layers is False or not COMPILE_BODY.applies(data))
+            ),
             basis="tested",
             proof="tests/advice/RCP004/no-loop.py",
             edits=True,
@@ -185,8 +228,12 @@ class IntArgumentSpecialised(RecompileRule):
         frames: Table[Frame],
         specialized: Table[SpecializedSize],
         trees: Table[GuardTree],
+        symbols: Table[CreateSymbol],
+        environments: Table[CreateEnv],
+        settings: Table[Setting],
     ) -> Iterator[Finding]:
         """Yield one finding per function and name."""
+        made = Made.of(symbols, environments, settings)
         constants = {(row.record.definition, *row.record.subject) for row in specialized}
         groups: dict[tuple[object, ...], list[Series]] = {}
         for values in series(histories(recompiles)):
@@ -207,7 +254,9 @@ class IntArgumentSpecialised(RecompileRule):
             more = ", ..." if len(numbers) > MAX_VALUES else ""
             known = any(values.subject_in(constants) for values in group)
             held = "specialized" if known else BRANCH if branched(source, steps, trees) else ""
-            data = series_data(self.code, group, place.code, held=held)
+            common = series_data(self.code, group, place.code, held=held)
+            static = not made.are_of(group) and made.holds_static(group)
+            data = IntData(**dict(common), is_static=static, has_layers=_has_layers(steps, trees))
             yield self.finding(
                 function,
                 user_code.short(file),
@@ -232,6 +281,17 @@ class IntArgumentSpecialised(RecompileRule):
         if isinstance(data, RecompileData) and data.held == "specialized":
             yield from (("specialized", one.file, one.line) for one in data.functions)
         yield from super().follows(finding)
+
+
+def _has_layers(steps: list[Step], trees: Table[GuardTree]) -> bool | None:
+    """Whether the entries that were made hold modules or parameters; None without guards."""
+    held = [
+        guard.expression
+        for step in steps
+        for tree in entry_of(step.place, trees)
+        for guard in tree.guards
+    ]
+    return any(_LAYERS.search(one) for one in held) if held else None
 
 
 def _is_structure(data: RecompileData) -> bool:

@@ -99,6 +99,8 @@ _WHAT_HELD = {
     "object": "Where the object is a module, its integers are constants of the compiled code; "
     "those of another object become symbols when they change for the first time",
     "symbol": "The new entry has a symbol for it",
+    "shapes": "Parameters differ in size as well, so that layers of each size need an entry, "
+    "whatever becomes of the number",
 }
 _FITS = "further values fit the entry with the symbol"
 #: What held a number that is in no graph: two entries for two values of it have the same one.
@@ -107,6 +109,8 @@ COUNTED = "counted"
 OBJECT, SYMBOL = "object", "symbol"
 #: It has two values in turns, and parameters two sizes: modules of two sizes share the code.
 TURNS = "turns"
+#: It has more values than two, and so have the sizes of parameters: layers share the code.
+SHAPES = "shapes"
 #: How a module is called that is compiled, or that a function reaches: ``self``, a global.
 _OF_MODULE = re.compile(r"(?:self|args\[0\]|fn|mod|module|model|G)\b")
 
@@ -199,11 +203,12 @@ class ModuleIntAttribute(RecompileRule):
             "unspec-int",
             "Let integer attributes of modules become symbols.",
             when="a module that is an argument, or that is compiled itself; no line that needs the "
-            "number itself, or asks it to be enough; other values than 0 and 1",
+            "number itself, or asks it to be enough; other values than 0 and 1; no parameters of "
+            "several sizes",
             applies=lambda data: (
                 not (is_global(data) or looks_up(data) or _is_needed(data))
                 and set(data.values) != _ZERO_ONE  # these are constants all the same
-                and data.held not in {OBJECT, SYMBOL, TURNS}
+                and data.held not in {OBJECT, SHAPES, SYMBOL, TURNS}
             ),
             setting="torch._dynamo.config.allow_unspec_int_on_nn_module = True",
             since="2.7",
@@ -218,7 +223,8 @@ class ModuleIntAttribute(RecompileRule):
             "on the number, or takes it as a bound of a slice or of `arange`",
             applies=lambda data: (
                 not (data.package or is_global(data) or looks_up(data))
-                and not (data.held in {BOUND, BRANCH, OBJECT, SYMBOL, TURNS} or _is_needed(data))
+                and data.held not in {BOUND, BRANCH, OBJECT, SHAPES, SYMBOL, TURNS}
+                and not _is_needed(data)
                 and not bounds([data.code], data.source)
             ),
             basis="tested",
@@ -231,7 +237,8 @@ class ModuleIntAttribute(RecompileRule):
             "graph break splits it: remove that.",
             when="the values tell layers apart: the attribute is of the compiled module itself",
             applies=lambda data: (
-                not (data.is_counter or "._modules[" in data.source or is_global(data))
+                not ("._modules[" in data.source or is_global(data))
+                and (data.held == SHAPES or not data.is_counter)
                 and data.held not in {OBJECT, SYMBOL}
             ),
             basis="tested",
@@ -254,8 +261,9 @@ class ModuleIntAttribute(RecompileRule):
         for group in chain(holding(told, trees), unnamed):
             name = group.cause.what
             two = _turns(group, trees)
-            turns = bool(two) and _is_of_sizes(group, trees)
-            held = TURNS if turns else _held(group, trees, graphs)
+            sized = _is_of_sizes(group, trees)
+            turns = bool(two) and sized
+            held = TURNS if turns else _held(group, trees, graphs) or (SHAPES if sized else "")
             came = f"{' and '.join(two)}, in turns" if two else group.came
             text = f"{name} was {came}: {group.times}. "
             through = any(guard.scope == "G" for guard in guards_of([group.first.check]))

@@ -52,7 +52,10 @@ def _is_state(data: RecompileData) -> bool:
 def _is_first(data: RecompileData) -> bool:
     """Whether it is what layers hand on, by a module that is the first compiled."""
     is_module = data.is_variable and data.function == "forward"
-    return is_module and getattr(data, "frame", None) == 0 and not getattr(data, "is_beside", False)
+    without = bool(data.guards) and data.guards[0].expected.endswith("0")
+    if not (is_module and without and isinstance(data, RequiresGradMismatch.Data)):
+        return False
+    return data.frame == 0 and data.is_alone and not (data.is_beside or data.is_mixed)
 
 
 class RequiresGradMismatch(TensorRule):
@@ -111,6 +114,8 @@ class RequiresGradMismatch(TensorRule):
         is_mixed: bool = False
         #: Another tensor without a gradient is passed in beside it: a state, and no layer's input.
         is_beside: bool = False
+        #: Nothing else recompiled the function: a model of which calls differ has more reasons.
+        is_alone: bool = False
 
     remedies = (
         Remedy(
@@ -157,8 +162,9 @@ class RequiresGradMismatch(TensorRule):
             "compile-model",
             "Compile the model and not its layers: only the first of them gets inputs without "
             "a gradient.",
-            when="an argument of a module that is the first compiled: nothing around it is; not "
-            "where another tensor without a gradient is passed in beside it, as with a state",
+            when="an argument of a module that is the first compiled: nothing around it is; it "
+            "came without a gradient first, and nothing else recompiled the module; not where "
+            "another tensor without a gradient is passed in beside it, as with a state",
             applies=_is_first,
             basis="tested",
             proof="tests/advice/RCP012/compile-model.py",
@@ -254,6 +260,7 @@ class RequiresGradMismatch(TensorRule):
             frame=number,
             is_mixed=_is_mixed(group, trees),
             is_beside=_is_beside(group, trees),
+            is_alone=all(len(own.steps) == len(group.steps) for own, _ in group.steps),
         )
         advice, _ = apart(self.advise(data), self.remedies)  # what it says is in the message
         update = {"data": data.model_dump(mode="json"), "advice": advice}

@@ -11,6 +11,7 @@ from tracelens.dynamo import user_code
 from tracelens.dynamo.entry_guards import entry_of
 from tracelens.dynamo.recompile_history import History, Step, histories
 from tracelens.dynamo.recompile_variants import is_condition, is_special
+from tracelens.dynamo.run_facts import RunFacts
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
@@ -29,7 +30,7 @@ from tracelens.rules.rcp._changes import owner
 from tracelens.rules.rcp._computed import COMPUTED, computed, grades, words
 from tracelens.rules.rcp._data import Function, Guard, RecompileRule, guards_of
 from tracelens.rules.rcp._equal import UNEQUAL_FIRST, duck_sized, is_duck_sized, told_of
-from tracelens.rules.rcp._last import LEFT_OUT, is_smaller
+from tracelens.rules.rcp._last import is_smaller, is_trained, left_out
 from tracelens.rules.rcp._offsets import OWN_MEMORY, is_offset
 from tracelens.rules.rcp._relation import (
     RelationData,
@@ -39,10 +40,10 @@ from tracelens.rules.rcp._relation import (
     is_layout,
     is_made_inside,
     is_multiple,
-    is_number,
     is_of_one,
     is_one_of_many,
     is_range,
+    is_specialized,
     needs_one,
     outside,
     takes_number,
@@ -131,7 +132,7 @@ class ShapeRelationGuard(RecompileRule):
         ),
         Remedy(
             "drop-last",
-            LEFT_OUT,
+            lambda data: left_out(data.is_trained),
             when="one recompile, for a first dimension that was smaller than before",
             applies=lambda data: data.is_smaller and not is_offset(data),
             basis="tested",
@@ -220,6 +221,7 @@ class ShapeRelationGuard(RecompileRule):
         trees: Table[GuardTree],
         seconds: Table[CompileSeconds],
         modules: Table[OutputModule],
+        facts: Table[RunFacts],
     ) -> Iterator[Finding]:
         """Yield one finding per function and line of the program."""
         groups: dict[tuple[object, ...], list[tuple[History, Step]]] = {}
@@ -239,7 +241,8 @@ class ShapeRelationGuard(RecompileRule):
                 group.sort(key=lambda one: -_ms(one[1], frames))
             steps = [step for _, step in group]
             heavy = weight.heavy(steps, frames) if weight else ""
-            yield self._finding(group, frames, trees, modules, heavy)
+            told = (heavy, is_trained(steps, trees, facts))
+            yield self._finding(group, frames, trees, modules, told)
 
     def _finding(
         self,
@@ -247,12 +250,13 @@ class ShapeRelationGuard(RecompileRule):
         frames: Table[Frame],
         trees: Table[GuardTree],
         modules: Table[OutputModule],
-        heavy: str,
+        told: tuple[str, bool | None],
     ) -> Finding:
+        heavy, trained = told
         steps = [step for _, step in group]
         history, first = group[0]
         place = history.code(first, trees)
-        data = _data(self.code, group, place.code)
+        data = _data(self.code, group, place.code).model_copy(update={"is_trained": trained})
         if len(trees):
             line = branched(value_of(data), steps, trees)
             once = _is_once(steps, value_of(data), trees)
@@ -328,7 +332,7 @@ def _data(cause: str, group: list[tuple[History, Step]], code: str) -> RelationD
         recompiles=len(steps),
         conditions=max(1, len(_conditions(_of_line(group)))),
         divisors=_divisors(_of_line(group)),
-        is_specialized=_is_specialized(steps),
+        is_specialized=is_specialized(steps),
         is_range=any(is_range(step.check) for step in steps),
         is_smaller=len(steps) == 1 and is_smaller(first),
         is_duck=is_duck_sized(steps),
@@ -388,13 +392,3 @@ def _short(step: Step, code: str) -> str:
     """Return the condition, or the line that asks for it where it is a long formula."""
     text = str(step.check)
     return f"a condition on sizes of `{code}`" if code and len(text) > MAX_TITLE else f"`{text}`"
-
-
-def _is_specialized(steps: list[Step]) -> bool:
-    """Whether one value was compared with several numbers: each of them is compiled."""
-    guards = guards_of(step.check for step in steps)
-    return (
-        len({guard.expected for guard in guards}) > 1
-        and len({guard.name for guard in guards}) == 1
-        and all(guard.operator == "==" and is_number(guard.expected) for guard in guards)
-    )

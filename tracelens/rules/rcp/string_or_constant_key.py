@@ -17,11 +17,18 @@ from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._branched import branches
 from tracelens.rules.rcp._changes import Group, about, groups
-from tracelens.rules.rcp._data import BY_MODE, USUAL_LIMIT, RecompileData, RecompileRule
+from tracelens.rules.rcp._data import (
+    BY_MODE,
+    USUAL_LIMIT,
+    ManyData,
+    RecompileData,
+    RecompileRule,
+)
 from tracelens.rules.rcp._flags import FLAGS, FLAGS_TO_PYTHON, joined
 from tracelens.rules.rcp._state import is_made_by_the_first_call, is_set_in_the_config
 from tracelens.rules.rcp._structure import COMPILE_PARTS, STRUCTURE, structure_of, told
 from tracelens.rules.rcp._tell import MAX_GUARDS, listed, tell
+from tracelens.rules.rcp._texts import is_text
 
 __all__ = ["StringOrConstantKey"]
 
@@ -91,7 +98,13 @@ def _outside(data: RecompileData) -> str:
 
 def _has_names(data: RecompileData) -> bool:
     """Whether the entries were used up by names, or the like, and by nothing beside."""
-    return bool(data.limit) and len(data.values) >= data.limit - 1
+    used_up = bool(data.limit) and len(data.values) >= data.limit - 1
+    return used_up and not (is_text(data.source, data.values) or _has_others(data))
+
+
+def _has_others(data: RecompileData) -> bool:
+    """Whether each entry is for another number as well: there is no end of those."""
+    return isinstance(data, ManyData) and bool(data.others)
 
 
 class StringOrConstantKey(RecompileRule):
@@ -134,6 +147,7 @@ class StringOrConstantKey(RecompileRule):
 
     code = "RCP006"
     by_caller = True
+    Data = ManyData
     name = "string-or-constant-key"
     severity = Severity.WARNING
     experiment = Experiment(
@@ -222,8 +236,14 @@ class StringOrConstantKey(RecompileRule):
             "`def` of its own and without the branch: it has entries of its own then. To compile "
             "the same function, or a closure, once more shares them.",
             when="strings and flags that a function of the program's gets, other than strings of "
-            "which each call may have its own",
-            applies=lambda data: _is_chosen(data) and not _may_be_an_id(data),
+            "which each call may have its own, and than texts; no number has another value in each "
+            "entry as well",
+            applies=lambda data: (
+                _is_chosen(data)
+                and not (
+                    _may_be_an_id(data) or is_text(data.source, data.values) or _has_others(data)
+                )
+            ),
             basis="tested",
             proof="tests/advice/RCP006/one-per-value.py",
         ),
@@ -231,9 +251,13 @@ class StringOrConstantKey(RecompileRule):
             "raise-limit",
             "Or, where the program has a fixed number of such values, raise the limit above it: "
             "each is compiled once.",
-            when="strings that used up the entries of the function",
+            when="names that used up the entries of the function, which looks something up by "
+            "them; no number has another value in each as well",
             applies=lambda data: (
-                data.is_hit and data.held != STRUCTURE and _has_names(data) and not _selects(data)
+                data.is_hit
+                and data.held != STRUCTURE
+                and _has_names(data)
+                and not (_selects(data) or _may_be_an_id(data))
             ),
             setting=lambda data: f"torch._dynamo.config.recompile_limit = {data.limit * 8}",
             since="2.7",

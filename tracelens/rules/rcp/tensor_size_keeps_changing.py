@@ -28,12 +28,14 @@ from tracelens.rules.rcp._changes import and_earlier
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
 from tracelens.rules.rcp._filled import CALL_LARGEST, FILLED, is_filled
 from tracelens.rules.rcp._looped import looped
+from tracelens.rules.rcp._made_symbols import Made
 from tracelens.rules.rcp._tell import series_data
 from tracelens.rules.rcp._weight import Weight
 from tracelens.words import plural
 
 if TYPE_CHECKING:
-    from tracelens.logs.dynamic import CreateSymbol
+    from tracelens.dynamo.settings import Setting
+    from tracelens.logs.dynamic import CreateEnv, CreateSymbol
     from tracelens.logs.graph_code import FxGraph
 
 __all__ = ["TensorSizeKeepsChanging"]
@@ -156,15 +158,13 @@ class TensorSizeKeepsChanging(RecompileRule):
         ),
         Remedy(
             "default-dynamic",
-            "If the program has dynamic=False or mark_static, take it out. Where a framework "
+            "Take out what holds the size static: dynamic=False or mark_static. Where a framework "
             "compiles the model, its own argument for that may hold dynamic=False, also by "
             "default: set it to None.",
-            when="the log made no symbol of the size, or it does not say, and the function is no "
-            "library's",
-            applies=lambda data: (
-                (data.held == "static" or (data.held == "" and not data.is_of_library))
-                and not like_channels(data)
-            ),
+            when='a log of TORCH_LOGS="dynamic" in which no size of the function became a symbol, '
+            "or a configuration in it without automatic dynamic shapes; the tensor is no part of a "
+            "module",
+            applies=lambda data: data.held == "static" and not like_channels(data),
             basis="tested",
             proof="tests/advice/RCP002/default-dynamic.py",
         ),
@@ -205,6 +205,8 @@ class TensorSizeKeepsChanging(RecompileRule):
         trees: Table[GuardTree],
         specialized: Table[SpecializedSize],
         symbols: Table[CreateSymbol],
+        environments: Table[CreateEnv],
+        settings: Table[Setting],
         layers: Table[LayerShapes],
         seconds: Table[CompileSeconds],
         graphs: Table[FxGraph],
@@ -224,15 +226,18 @@ class TensorSizeKeepsChanging(RecompileRule):
             for one in (row.record for row in recompiles)
             if _has_symbols(one)
         }
-        anywhere = bool(symbolic) or any(has_symbols(row.record) for row in trees)
+        made = Made.of(symbols, environments, settings)
+        anywhere = bool(symbolic or made.frames) or any(has_symbols(row.record) for row in trees)
         for group in groups.values():
             own = any(values.history.definition in symbolic for values in group)
             own = own or any(_is_dynamic(step, trees) for one in group for step in one.steps)
+            own = own or made.are_of(group)
             held, by = "number" if own else "", ""
-            if len(symbols):
-                is_known = any(values.subject_in(constants) for values in group)
+            if any(values.subject_in(constants) for values in group):
                 is_told = any(values.subject_in(named) for values in group)
-                held = "specialized" if is_told else NEEDED if is_known else held or "static"
+                held = "specialized" if is_told else NEEDED
+            elif made.holds_static(group):
+                held = held or "static"
             elif anywhere:
                 held = held or "elsewhere"
             if held == NEEDED:

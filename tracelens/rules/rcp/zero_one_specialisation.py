@@ -10,6 +10,7 @@ import msgspec
 from tracelens.dynamo.entry_guards import entry_of, is_token
 from tracelens.dynamo.recompile_history import Step
 from tracelens.dynamo.recompile_variants import subject_of
+from tracelens.dynamo.run_facts import RunFacts
 from tracelens.dynamo.token_caches import is_of_token_cache
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
@@ -25,6 +26,7 @@ from tracelens.report.stories import Story
 from tracelens.rules.rcp._batch import BATCH, BATCH_SIZE, Batch
 from tracelens.rules.rcp._changes import Group, groups, is_more_than_once
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
+from tracelens.rules.rcp._last import is_trained, left_out
 from tracelens.rules.rcp._tell import tell
 from tracelens.rules.rcp._weight import Weight
 
@@ -50,6 +52,8 @@ class SizeData(RecompileData):
 
     #: Whether a traced graph has an operation that an unbacked size breaks the graph at.
     must_know: bool = False
+    #: Whether the calls are of training; None where the log does not say.
+    is_trained: bool | None = None
 
 
 def _is_last(data: RecompileData) -> bool:
@@ -75,6 +79,18 @@ _PAD_ITEM = (
     "it, as for boxes that points are compared with, and where a row that is there twice changes "
     "nothing; else pad it with what the code masks."
 )
+
+
+_PAD_ROWS = (
+    "Do not call with a size of 0 or 1 there: leave out an empty batch, and pad one of 1 to two "
+    "rows, the second of which is cut off the results"
+)
+#: ... by whether the calls are of training.
+_OR_DROP = {
+    True: "; or drop it where it is last (`drop_last=True`).",
+    False: ".",
+    None: "; or, in training, drop it where it is last (`drop_last=True`).",
+}
 
 
 def _must_know(data: RecompileData) -> bool:
@@ -163,9 +179,7 @@ class ZeroOneSpecialisation(RecompileRule):
             lambda data: (
                 _PAD_ITEM
                 if data.dimension == 0 and "[" in data.source
-                else "Do not call with a size of 0 or 1 there: leave out an empty batch, and pad "
-                "one of 1 to two rows, the second of which is cut off the results; or, in "
-                "training, drop it where it is last (`drop_last=True`)."
+                else _PAD_ROWS + _OR_DROP[getattr(data, "is_trained", None)]
                 if data.dimension == 0
                 else "Pad: do not call with a batch or a length of 0 or 1."
             ),
@@ -179,9 +193,7 @@ class ZeroOneSpecialisation(RecompileRule):
         ),
         Remedy(
             "drop-last",
-            "If it was the last batch of a data set: in training leave it out (`drop_last=True` of "
-            "the DataLoader); in inference pad it to the usual size, and cut what was added off "
-            "the results.",
+            lambda data: left_out(getattr(data, "is_trained", None)),
             when="a batch of 1 after larger ones, of a function that is a package's",
             applies=lambda data: _is_last(data) and data.is_of_library,
             basis="tested",
@@ -240,6 +252,7 @@ class ZeroOneSpecialisation(RecompileRule):
         limits: Table[RecompileLimit],
         seconds: Table[CompileSeconds],
         graphs: Table[FxGraph],
+        facts: Table[RunFacts],
     ) -> Iterator[Finding]:
         """Yield one finding per function that the size reached first, whatever the dimension."""
         weight = Weight.of(recompiles, frames, seconds)
@@ -275,7 +288,8 @@ class ZeroOneSpecialisation(RecompileRule):
                 harmless=None if several or loud else _HARMLESS[token],
                 held=NEXT if token else CACHE if cache else BATCH if told else "",
             )
-            data = self.Data(**finding.data, must_know=knows)
+            trained = is_trained([step for _, step in group.steps], trees, facts)
+            data = self.Data(**finding.data, must_know=knows, is_trained=trained)
             advice = self.advise(data)
             update = {"data": data.model_dump(mode="json"), "advice": advice}
             if not (advice or finding.harmless):
