@@ -31,6 +31,7 @@ from tracelens.rules.err._in_recompile import (
 )
 from tracelens.rules.err._known_messages import REMAINDER, SAID, known, settled
 from tracelens.rules.err._refused_kernels import UNSIGNED, refused_line, written
+from tracelens.rules.err._refused_sizes import SYMBOLS, of_constexpr
 from tracelens.words import first_line
 
 if TYPE_CHECKING:
@@ -47,8 +48,6 @@ __all__ = ["InternalCompilerError"]
 NEWEST = (2, 15)
 #: The line that Triton points at, with nothing below it that says why.
 _CAST = re.compile(r"\.to\(tl\.b?float\d\d\)\n\^\s*$")
-#: A size as a symbol (s27); those that come from data (u0) stay symbols whatever is said.
-_SYMBOL = re.compile(r"\bs\d{1,9}\b")
 #: A remainder of a size whose sign is not known, in the type of what a line of a graph computes.
 _MOD = "PythonMod("
 
@@ -56,11 +55,6 @@ _MOD = "PythonMod("
 def _is_foreign(data: FailureData) -> bool:
     """Whether a backend raised that is none of torch's stages, and the log names it."""
     return data.stage == "backend" and bool(data.facts.get("backend"))
-
-
-def _of_constexpr(data: FailureData) -> bool:
-    """Whether a size that a kernel takes as a constant is a symbol."""
-    return "constexpr" in data.facts
 
 
 def _is_own(data: FailureData) -> bool:
@@ -219,31 +213,7 @@ class InternalCompilerError(FailureRule):
             proof="tests/advice/ERR017/out-of-place.py",
             edits=True,
         ),
-        Remedy(
-            "constexpr",
-            "A Triton kernel that the program or a library wrote takes that size as `tl.constexpr`,"
-            " and the size became dynamic. torch 2.6 and newer make a constant of it: each value"
-            " is then compiled by itself.",
-            when="a symbol among the constants of a Triton kernel",
-            applies=_of_constexpr,
-            code="python -m pip install -U torch",
-            basis="untestable",
-            proof="https://github.com/pytorch/pytorch/pull/136512",
-        ),
-        Remedy(
-            "static-sizes",
-            lambda data: (
-                "Before that, compile without symbols. Each size is then compiled by itself: pad"
-                " the inputs to a few."
-                if _of_constexpr(data)
-                else "The message is about a symbolic size: try it without symbols. Each size is"
-                " then compiled by itself: pad the inputs to a few."
-            ),
-            when="the message names a symbolic size",
-            applies=lambda data: _SYMBOL.search(data.message) is not None,
-            code="torch.compile(model, dynamic=False)",
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
-        ),
+        *SYMBOLS,
         Remedy(
             "other-backend",
             lambda data: (
@@ -331,7 +301,7 @@ class InternalCompilerError(FailureRule):
             "Try a newer torch.",
             code="python -m pip install -U torch",
             when="the log names its torch, and there is a newer one",
-            applies=lambda data: not (_is_own(data) or _of_constexpr(data)) and _is_older(data),
+            applies=lambda data: not (_is_own(data) or of_constexpr(data)) and _is_older(data),
             basis="untestable",
             proof="it depends on the release",
         ),
