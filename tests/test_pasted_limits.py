@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.test_pasted_breaks import codes, told
-from tracelens import Severity
+from tracelens import Finding, Severity
 
 HEAD = "W0618 14:26:16.647000 112591 venv/lib/python3.12/site-packages/torch/_dynamo/convert_frame.py:1358] [11/8] "
 FUNCTION = "   function: 'forward' (/home/ana/proj/wan/model.py:59)\n"
@@ -90,3 +90,58 @@ def test_what_dynamo_notes_beside_a_size_does_not_hide_it(tmp_path: Path) -> Non
     check = "runtime_assert Eq(s0, 4) [guard added] return x + y  # proj/model.py:11 in forward (_subclasses/fake_impls.py:845 in infer_size)\n"
     (found,) = told(tmp_path, f"{SHAPES}{check}{note}{note}")
     assert (found.code, "Eq(s0, 4)" in found.title) == ("LOG001", True)
+
+
+LIMIT = "torch._dynamo hit config.recompile_limit ({})\n"
+
+
+def limited(tmp_path: Path, limit: int, reason: str) -> Finding:
+    (found,) = told(
+        tmp_path,
+        f"{HEAD}{LIMIT.format(limit)}{HEAD}{FUNCTION}{HEAD}   last reason: 11/0: {reason}\n",
+    )
+    assert found.code == "RCP001"
+    return found
+
+
+@pytest.mark.parametrize(
+    ("reason", "per_object"),
+    [
+        ("self.name == 'layers.12.mlp.weight'", True),
+        ("self.mode == 'train'", False),
+        ("L['name'] == 'layers.12.mlp.weight'", False),
+    ],
+)
+def test_a_name_that_each_object_has_takes_an_entry_per_object(
+    reason: str, per_object: bool, tmp_path: Path
+) -> None:
+    found = limited(tmp_path, 64, reason)
+    assert ("leave-method" in [one.id for one in found.advice]) is per_object
+    assert ("other objects" in found.title) is per_object
+
+
+@pytest.mark.parametrize(
+    ("limit", "setting", "both"), [(8, "= 64", False), (32, "= 256", False), (64, "= 256", True)]
+)
+def test_no_limit_is_advised_that_the_accumulated_one_cuts(
+    limit: int, setting: str, both: bool, tmp_path: Path
+) -> None:
+    found = limited(tmp_path, limit, "self.mode == 'train'")
+    raised = next(one for one in found.advice if one.id == "raise-limit")
+    assert (raised.setting or "").endswith(setting)
+    assert ("accumulated_recompile_limit" in raised.text) is both
+
+
+@pytest.mark.parametrize(
+    ("reason", "few"),
+    [("GLOBAL_STATE changed: allow_tf32 ", True), ("GLOBAL_STATE changed: num_threads ", False)],
+)
+def test_a_flag_of_two_values_fills_no_limit(reason: str, few: bool, tmp_path: Path) -> None:
+    found = limited(tmp_path, 8, reason)
+    ids = [one.id for one in found.advice]
+    assert ids[0] == "one-state"
+    assert ("TF32" in found.advice[0].text) is few
+    assert bool(found.advice[0].code) is few
+    assert ("record-recompiles" in ids) is few
+    assert ("raise-limit" in ids) is not few
+    assert ("too few values" in found.message) is few

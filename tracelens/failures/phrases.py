@@ -238,7 +238,7 @@ PHRASES = (
     ),
     Phrase(
         "graph-pool",
-        r"(?P<allocator>cudaMallocAsync)doesnotyetsupport|live_blocks\.size\(\)==expected_live_allocations|curr_block->next==nullptr|checkPoolLiveAllocations"
+        r"(?:cudaMallocAsync|pluggable|CUDAPluggableAllocator)doesnotyetsupport|live_blocks\.size\(\)==expected_live_allocations|curr_block->next==nullptr|checkPoolLiveAllocations"
         r"|accessedtensor\(?s?\)?.{0,4000}?isnottrackedasoutput|allocationsinthecudagraphpool",
     ),
     Phrase(
@@ -354,7 +354,7 @@ PHRASES = (
     Phrase(
         "fullgraph",
         r"torch\._dynamo\.exc\.(?:Unsupported|UserError):|Exceptionhasoccurred:Unsupported(?!Operation|Error|Exception|Type|Media)|fullgraph=Truefoundnocompiledframes"
-        r"|FullGraphCompileError|UnsupportedTraceback\(mostrecentcalllast\)|(?<!Reason:)(?<!')Unsupported:(?=.{0,300}?Variable\()"
+        r"|FullGraphCompileError|UnsupportedTraceback\(mostrecentcalllast\)|(?<!Reason:)(?<!')Unsupported(?::|[–—-]{1,2})(?=.{0,300}?Variable\()"
         r"|(?<!Reason:)(?<!')Unsupported:(?:call_(?:function|method|id)(?:[A-Z<]|args|self|withargs|on|\w{1,80}in(?:skip_?files|file['/]))|Tensor\.(?:item|tolist|numpy|data_ptr)|generic_jump|builtin:"
         r"|inlin|missing:|(?:datadependent|dynamicshape)operator|torch\.\*op|Data-dependent|Dynamiccontrol|Graphbreak|hasattr|setattr|super\(|Unsupported|reconstruct|Attemptedto)"
         r"|(?<!Reason:)(?<!')(?:Unsupported|UserError):(?=.{0,4000}(?:fromusercode|TORCHDYNAMO|Developerdebugcontext))"

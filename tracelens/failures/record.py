@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 from tracelens.evidence import Seen, Table
+from tracelens.late import late
 from tracelens.logs import Joined
 from tracelens.logs._stack import StackFrame
 
@@ -14,6 +15,24 @@ if TYPE_CHECKING:
     from tracelens.logs.failures import Episode
 
 __all__ = ["Failure", "Stage"]
+
+#: The result that generated code checks, and what tells that operators of others are called.
+_CHECKED = late(r"\bassert_size_stride\((buf\d{1,6}),")
+_CUSTOM = late(
+    r"torch\.ops\.(?!(?:aten|prims|prim|mkl|mkldnn|onednn|quantized|inductor|c10d\w*|_c10d\w*)\.)\w"
+    r"|torch\.library|custom_op\b|triton_op\b|TORCH_LIBRARY|register_(?:fake|kernel)|_C\.\w+\.default"
+)
+#: A size as a symbol among what Triton is to compile as a constant.
+_CONSTEXPR = late(r"'constants': \{[^}\n]{0,400}: s\d{1,6}\b")
+#: How torch says that a compiler failed, and what a compiler that refuses something says below.
+_RAN = late(r"CppCompileError: C\+\+ compile error")
+_REFUSES = late(
+    r"(?i)\berror ?:|\berror (?:c|lnk|d8)\d|\b(?:c[1-3]|lnk[12])\d{3}\b|undefined reference"
+    r"|cannot find|not found|no such file|killed|internal compiler error|cannot execute"
+    r"|segmentation fault"
+)
+#: Words of texts that are of an AMD GPU.
+_HIP = late(r"\bHIP(?:_|\b)|hip[A-Z]\w|amdhip|\bgfx\d|[Rr][Oo][Cc]m|backends[/\\]amd\b")
 
 #: Where it happened. ``backend``: in one that is not torch's own; ``program``: outside of
 #: everything compiled; ``unknown``: nothing tells.
@@ -117,7 +136,7 @@ class Failure(Joined):
             line=user.line if user else 0,
             function=user.function if user else "",
             stack=about.stack,
-            facts=tuple(sorted(about.facts.items())),
+            facts=tuple(sorted((about.facts | _beside(about.cause, text)).items())),
             ended=not about.logged
             and "quoted" not in about.facts
             and (after is None or after <= LAST_LINES),
@@ -131,6 +150,21 @@ class Failure(Joined):
 def _is_eager(about: Told, found: Stage) -> bool:
     """Tell whether memory ran out at a line of the program, with no compiler in the traceback."""
     return about.cause == "out-of-memory" and found == "unknown" and about.user is not None
+
+
+def _beside(cause: str, text: str) -> dict[str, str]:
+    """Return what the text around a message tells of it.
+
+    An AMD GPU, whose result was checked, or that a compiler's own error is not there.
+    """
+    if cause == "cpu-pointer" and _HIP.search(text):
+        return {"hip": "yes"}
+    if cause in {"lost-size", "internal-compiler"} and _CONSTEXPR.search(text):
+        return {"constexpr": "yes"}
+    if cause == "generated-cpp" and (ran := _RAN.search(text)):
+        return {} if _REFUSES.search(text, ran.end()) else {"unsaid": "yes"}
+    checked = _CHECKED.search(text) if cause == "size-stride" else None
+    return {"result": checked[1]} if checked and not _CUSTOM.search(text) else {}
 
 
 def _platform(text: str) -> str:

@@ -16,6 +16,8 @@ __all__ = ["Item", "item_at", "line_of", "stands"]
 #: What a compiler says itself, without an exception.
 _SAYS = late(
     r"raised:|Exception has occurred: |: Assertion .|Error in codegen for|MLIR pass pipeline"
+    r"|\bUnsupported [\u2013\u2014-]{1,2} \S.{0,300}?(?<![\w$])[A-Z][A-Za-z]{2,60}Variable\("
+    r"|RuntimeError: Attempting to use a closed pool"
     r"|LLVM ERROR:|Failed running call_|^\s*from user code:"
     r"|torch\.Size\(\[[^\]]{0,200}?\b[su]\d"
 )
@@ -65,6 +67,8 @@ _RUNS_COMPILER = frozenset({"cpp_builder.py", "cpu_vec_isa.py"})
 _TOLD = frozenset({"fullgraph", "internal-compiler", "internal-dynamo", "fake-tensors", "worker"})
 #: What Python says of any pool of processes, a web server's as well.
 _POOL = late(r"BrokenProcessPool|process pool was terminated abruptly|use a closed pool")
+#: ... of which torch alone says this; elsewhere it is in the traceback of that program.
+_OWN_POOL = "RuntimeError: Attempting to use a closed pool"
 _COMPILES = late(r"nductor|compile_worker|[Tt]riton")
 _LOADING = frozenset({"cache-path", "cache-broken", "library-load"})
 #: What libraries import only where it is there; they say so, and go on.
@@ -82,7 +86,8 @@ def stands(
     """Tell whether a cause that line ``at`` of the excerpt names is what failed there."""
     item = item_at(episode, at)
     elsewhere = is_elsewhere(cause, item, episode)
-    of_program = bool(_POOL.search(line_of(item))) and not _compiles(episode, frames)
+    alone = episode.short and not frames and _OWN_POOL in line_of(item)
+    of_program = bool(_POOL.search(line_of(item))) and not (alone or _compiles(episode, frames))
     if cause in _OPTIONAL and _went_on(at, episode) and not _is_wanted(episode, raised, frames):
         return False
     return not elsewhere and not of_program and _stands(cause, at, episode, raised, frames)

@@ -58,6 +58,7 @@ class RecompileLimits(HeadedLog):
     @classmethod
     def parse(cls, text: str) -> tuple[Record, ...]:
         """Return the function and the reason; the number is in the first line alone."""
+        text = text.rstrip(" ")  # torch ends the list of states with one
         if not text.startswith(LOOSE):
             return super().parse(text)
         from tracelens.logs._payloads import moved  # noqa: PLC0415 -- it reads all kinds

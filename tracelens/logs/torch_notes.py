@@ -7,10 +7,14 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
+from tracelens.grammars import Unreadable
 from tracelens.logs import Log, Record
 from tracelens.logs._text import Stripped
+from tracelens.logs.graph_breaks import GraphBreak, GraphBreaks
 
 __all__ = ["BackwardNode", "OperatorCalled", "RangeComputed", "TorchNote", "TorchNotes"]
+
+_UNSUPPORTED = re.compile(r"(?m)^torch\._dynamo\.exc\.Unsupported: (?P<reason>\S[^\n]{0,2000})")
 
 
 class TorchNotes(Log):
@@ -117,6 +121,28 @@ class TorchNotes(Log):
         r"[a-z_]\w*(?:\.\w+){2} \(|FakeTensorMode\.__torch_dispatch__: |set_proxy_slot "
         r"|maybe_propagate_real_tensors |bound_sympy\(|\w+\(\[VR\[|Executing: <"
     )
+
+    @classmethod
+    def parse(cls, text: str) -> tuple[Record, ...]:
+        """Return the record, and the graph break that its last line is the reason of.
+
+        Up to torch 2.3 Dynamo logs the exception of a function that an operator could not trace.
+        """
+        records = super().parse(text)
+        found = list(_UNSUPPORTED.finditer(text))
+        if not found:
+            return records
+        from tracelens.logs._payloads import moved  # noqa: PLC0415 -- it reads all kinds
+
+        at = text.count("\n", 0, found[-1].start())
+        head = "Graph break in user code at ?:0\nGraph Break Reason: "
+        try:
+            told = GraphBreaks.parse(f"{head}{found[-1]['reason']}")
+        except Unreadable:
+            return records
+        breaks = [one for one in told if isinstance(one, GraphBreak)]
+        breaks = [one.model_copy(update={"file": "", "announced": True}) for one in breaks]
+        return (*records, *(moved(one, lambda _: at) for one in breaks))
 
 
 class OperatorCalled(Record):

@@ -128,6 +128,8 @@ _LOGGER = (
     + _HOUR
     + rb",\d{3} \[[A-Z]{4,5} {0,2}\] W-\d{1,6}-[\w.-]{1,100} MODEL_LOG - "
     rb"|\[" + _HOUR + rb"\] (?:DEBUG {4}|INFO {5}|WARNING {2}|ERROR {4}|CRITICAL )"
+    # A clock alone, before what has one of its own.
+    rb"|\[" + _HOUR + rb"[.,]\d{3}\]:? (?=" + _LETTER + rb")"
 )
 
 #: One layer of transport: container, orchestrator, journal, CI, launcher, quotation, line number.

@@ -32,6 +32,9 @@ _CODE = late(
     r"|\s*(?:[+-]\s*)?(?:[\w.]{1,60}\(|[fr]?\")"
 )
 
+#: A line that only programs have.
+_IMPORTS = late(r"(?:import [\w.]+(?: as \w+)?|from [\w.]+ import .+)$")
+
 
 class _Quoted(NamedTuple):
     log: type[Log]
@@ -42,6 +45,7 @@ class _Quoted(NamedTuple):
 def hand_over_quoted(watch: Watch, kinds: Kinds, name: str, evidence: Evidence) -> None:
     """Add what is quoted in the few lines of the input ``name`` in which nothing else is known."""
     lines = [(number, raw.decode("utf-8", "replace").rstrip()) for number, raw in watch.brief]
+    lines = _without_programs(lines)
     if sum(bool(line) for _, line in lines) > MAX_LINES:
         return
     for number, line in lines:
@@ -49,6 +53,16 @@ def hand_over_quoted(watch: Watch, kinds: Kinds, name: str, evidence: Evidence) 
         if found is not None:
             place = Place(name, number)
             evidence.add(found.log, found.text, place, lines=1, records=found.records)
+
+
+def _without_programs(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Leave out the programs between fences: who asks shows what was run, in many lines."""
+    fences = [n for n, (_, line) in enumerate(lines) if line.lstrip().startswith("```")]
+    fences += [len(lines)] if len(fences) % 2 else []
+    for start, end in reversed(list(zip(fences[::2], fences[1::2], strict=True))):
+        if any(_IMPORTS.match(line) for _, line in lines[start:end]):
+            lines = lines[:start] + lines[end + 1 :]
+    return lines
 
 
 def _quoted(kinds: Kinds, line: str) -> Iterator[_Quoted]:

@@ -73,6 +73,16 @@ class PendingBackward(Rule):
             proof="tests/advice/CGR007/detach.py",
         ),
         Remedy(
+            id="functional",
+            text="`torch.func.grad` and `grad_and_value` compute the gradients within the call, "
+            "and what they return has a backward of its own where the parameters require "
+            "gradients: pass them in detached.",
+            code="params = {name: p.detach() for name, p in model.named_parameters()}",
+            since="2.0",
+            when="gradients are taken by `torch.func`",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.func.grad.html",
+        ),
+        Remedy(
             id="mark-step",
             text="Or mark where a step begins.",
             code="torch.compiler.cudagraph_mark_step_begin()",

@@ -11,7 +11,7 @@ from tracelens.dynamo import user_code
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData
 from tracelens.rules.err._known_builds import BUILDS
-from tracelens.rules.err._known_calls import CALLS
+from tracelens.rules.err._known_calls import ALLOCATORS, CALLS, lacking, lacks
 from tracelens.rules.err._known_kernels import KERNELS
 from tracelens.rules.err._known_messages import refused
 from tracelens.rules.err._known_uses import USES
@@ -37,7 +37,7 @@ TITLES = {
     "backward-threads": "compiled autograd was switched on where backward runs in threads",
     "compile-option": "torch.compile was given an option that this torch does not know",
     "compiled-keys": "the weights are of a compiled model, and the model is not, or the reverse",
-    "cpu-pointer": "a tensor in the CPU's memory reached a Triton kernel",
+    "cpu-pointer": "Triton cannot use a tensor's address on the GPU that it launches on",
     "cut": "the traceback is cut before its error",
     "graph-pool": "a tensor of a CUDA graph lives on, and torch does not know of it",
     "crash": "the process crashed in compiled code, or while compiling",
@@ -74,6 +74,8 @@ def title_of(data: FailureData) -> str:
     """Return what the title says of a known cause; empty for others."""
     if "Either mode or options" in data.message and data.cause == "compile-option":
         return "torch.compile was given a mode and options"
+    if lack := lacking(data):
+        return lack
     return _EAGER if data.facts.get("eager") else TITLES.get(data.cause, "")
 
 
@@ -144,13 +146,14 @@ KNOWN = (
         basis="untestable",
         proof="it shows more",
     ),
+    *ALLOCATORS,
     Remedy(
         "not-kept",
         "Something outside of the graph (a list, a cache, an asynchronous collective, a tensor of"
         " an earlier step) keeps what a graph wrote: clone it, let go of it before the next step"
         " begins, and say where that is.",
         code="torch.compiler.cudagraph_mark_step_begin()  # before each call of the model",
-        applies=lambda d: d.cause == "graph-pool",
+        applies=lambda d: d.cause == "graph-pool" and not lacks(d),
         since="2.2",
         when="the memory of a CUDA graph",
         basis="untestable",
@@ -345,10 +348,17 @@ KNOWN = (
     ),
     Remedy(
         "no-graphs",
-        "Compile without CUDA graphs: while one is recorded nothing may wait for the GPU, allocate"
-        " from another pool or use another stream, and what it wrote is written again.",
+        lambda d: (
+            "Or compile without CUDA graphs, which run with any allocator."
+            if lacks(d)
+            else "Compile without CUDA graphs: while one is recorded nothing may wait for the GPU,"
+            " allocate from another pool or use another stream, and what it wrote is written again."
+        ),
         code='torch.compile(model, mode="max-autotune-no-cudagraphs")  # or the default mode',
-        applies=lambda d: d.cause in {"capture", "graph-pool"},
+        applies=lambda d: (
+            d.cause in {"capture", "graph-pool"}
+            and (not lacks(d) or "CUDA graph trees" in lacking(d))
+        ),
         since="2.1",
         when="while a CUDA graph is recorded",
         basis="untestable",

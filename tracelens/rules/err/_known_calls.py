@@ -10,11 +10,31 @@ from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData, Traced
 from tracelens.rules.err._known_messages import final
 
-__all__ = ["CALLS"]
+__all__ = ["ALLOCATORS", "CALLS", "lacking", "lacks"]
 
 #: Windows refuses longer paths, unless they are allowed.
 MAX_PATH = 260
 _ENGINES = frozenset({"engine-died", "engine-start"})
+
+
+#: What an allocator says of a function that it lacks, and which of them CUDA graph trees call.
+_LACKS = re.compile(r"(?:^|[\s\"'`:])(\w{3,40}) does not yet support (\w{3,60})")
+_OF_GRAPHS = frozenset({"checkPoolLiveAllocations", "getCheckpointState", "setCheckpointPoolState"})
+
+
+def lacks(data: FailureData) -> str:
+    """Return the allocator that lacks what is asked of it; empty where none is named."""
+    found = _LACKS.search(data.message) if data.cause == "graph-pool" else None
+    return found[1] if found else ""
+
+
+def lacking(data: FailureData) -> str:
+    """Return the title of an allocator that lacks what is asked of it."""
+    found = _LACKS.search(data.message) if lacks(data) else None
+    if found is None:
+        return ""
+    use = ", which CUDA graph trees need" if found[2] in _OF_GRAPHS else ""
+    return f"the allocator `{found[1]}` has no `{found[2]}`{use}"
 
 
 def _allocates(data: FailureData) -> bool:
@@ -67,6 +87,29 @@ def _last(data: FailureData) -> Refusal | None:
     """Return what is known of the last error that NCCL names."""
     return of_nccl(data.message) if data.cause == "nccl-error" else None
 
+
+#: What lets an allocator be recorded by CUDA graph trees.
+ALLOCATORS = (
+    Remedy(
+        "native-allocator",
+        "PyTorch's own allocator has it, and the program asked for cudaMallocAsync (ComfyUI does:"
+        " start it with `--disable-cuda-malloc`).",
+        env="PYTORCH_CUDA_ALLOC_CONF=backend:native",
+        applies=lambda d: lacks(d) == "cudaMallocAsync",
+        when="cudaMallocAsync",
+        basis="untestable",
+        proof="needs a GPU",
+    ),
+    Remedy(
+        "no-other-allocator",
+        "PyTorch's own allocator has it, and the program, or a library such as RMM, put another one"
+        " in its place (`torch.cuda.memory.change_current_allocator`): leave that call out.",
+        applies=lambda d: lacks(d) not in {"", "cudaMallocAsync"},
+        when="an allocator of the program's own",
+        basis="untestable",
+        proof="needs a GPU",
+    ),
+)
 
 CALLS = (
     Remedy(
@@ -191,10 +234,22 @@ CALLS = (
         proof="torch's own message",
     ),
     Remedy(
+        "fitting-hip",
+        "First see that Triton fits the HIP of this torch: one that was built for another refuses"
+        " every address. Take the Triton that the torch wheels name, on Windows triton-windows.",
+        code="python -m pip uninstall -y triton pytorch-triton-rocm; python -m pip install -U"
+        " triton-windows  # on Linux: torch and Triton anew, of one index",
+        applies=lambda d: d.cause == "cpu-pointer" and "hip" in d.facts,
+        when="an AMD GPU",
+        basis="untestable",
+        proof="needs a GPU of AMD",
+    ),
+    Remedy(
         "to-device",
-        "Create it on the GPU, or move it there, before the kernel runs. With flex_attention it is"
-        " mostly the block mask, or a tensor that mask_mod or score_mod uses; else what an offload"
-        " left on the CPU.",
+        "See where the tensors are (`x.device`), and move what is on the CPU. With flex_attention"
+        " it is mostly the block mask, or a tensor that mask_mod or score_mod uses; else what an"
+        " offload left there. A CPU tensor without dimensions is no reason: Inductor passes its"
+        " value.",
         code='create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device="cuda")  # x = x.to("cuda")',
         applies=lambda d: d.cause == "cpu-pointer",
         when="a tensor on the CPU",
@@ -202,14 +257,14 @@ CALLS = (
         proof="needs a GPU",
     ),
     Remedy(
-        "native-allocator",
-        "CUDA graph trees need PyTorch's own allocator, and the program asked for cudaMallocAsync"
-        " (ComfyUI does: start it with `--disable-cuda-malloc`).",
-        env="PYTORCH_CUDA_ALLOC_CONF=backend:native",
-        applies=lambda d: "allocator" in d.facts,
-        when="cudaMallocAsync",
+        "current-device",
+        "If all are on a GPU and there are several, a kernel runs on the current one: make that"
+        " the tensors'.",
+        code="with torch.cuda.device(x.device): ...  # around the call",
+        applies=lambda d: d.cause == "cpu-pointer",
+        when="several GPUs",
         basis="untestable",
-        proof="needs a GPU",
+        proof="needs two GPUs",
     ),
     Remedy(
         "english",

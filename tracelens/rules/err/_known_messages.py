@@ -42,6 +42,14 @@ _OPEN = frozenset(
         "unknown",
     }
 )
+#: Of a primitive that oneDNN refuses, beside lines that it printed.
+_PRINTED = (
+    "What oneDNN printed is in the text: of the operation that failed, the lines just before the"
+    " error say which implementations were skipped, and why. Implementations that are skipped, and"
+    " lines of `exec`, are none that failed: where there are no others, give the lines up to the"
+    " error. A tensor of size 0, strides that it does not take (`x.contiguous()`), too little"
+    " memory, and a device or a driver without the dtype are the usual reasons."
+)
 #: Whose a refusal is where finding the stage that fails still tells more.
 _MAY_BE_COMPILED = frozenset({"kernel", "library"})
 
@@ -193,10 +201,18 @@ def _remainder(data: FailureData) -> str:
     )
 
 
+def _printed(data: FailureData) -> bool:
+    """Tell whether oneDNN refuses it, and which implementations it skipped is there."""
+    found = known(data)
+    return "printed" in data.facts and found is not None and found.name == "onednn"
+
+
 def _text(data: FailureData) -> str:
     found = known(data)
     if "remainder" in data.facts:
         return _remainder(data)
+    if _printed(data):
+        return _PRINTED
     return found.text if found else "What the message asks for."  # the page that lists all advice
 
 
@@ -204,6 +220,8 @@ def _code(data: FailureData) -> str | None:
     found = known(data)
     if user_code.package(data.facts.get("remainder", "")):
         return "torch.compile(model, dynamic=False)"
+    if found and found.name == "onednn" and data.facts.get("engine") == "gpu":
+        return None  # what it would be there is a setting of the CPU's
     named = _OPERATOR.search(data.message)
     if found and found.code and named:
         return found.code.replace("mylib::my_op", f"{named[1]}::{named[2]}")
@@ -212,7 +230,7 @@ def _code(data: FailureData) -> str | None:
 
 def _env(data: FailureData) -> str | None:
     found = known(data)
-    return found.env if found else None
+    return found.env if found and not _printed(data) else None
 
 
 KNOWN_MESSAGE = Remedy(

@@ -10,6 +10,9 @@ from tracelens.words import first_line
 
 __all__ = ["CompileWorkerFailed"]
 
+#: What each compilation raises after the pool has ended; it may be quoted in a sentence.
+_CLOSED = "Attempting to use a closed pool"
+
 
 class CompileWorkerFailed(FailureRule):
     """A process that compiles for the program died, or raised.
@@ -69,5 +72,5 @@ class CompileWorkerFailed(FailureRule):
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""
-        first = first_line(data.message)
+        first = _CLOSED if _CLOSED in data.message else first_line(data.message)
         return f"a compile worker failed{': ' + first if first else ''}"

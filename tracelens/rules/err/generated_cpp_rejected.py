@@ -21,6 +21,11 @@ _NO_SHIM = re.compile(
 )
 
 
+def _unsaid(data: FailureData) -> bool:
+    """Tell whether what the compiler refuses is cut off."""
+    return "unsaid" in data.facts and not data.output
+
+
 class GeneratedCppRejected(FailureRule):
     """The C++ compiler rejected code that Inductor generated.
 
@@ -53,6 +58,22 @@ class GeneratedCppRejected(FailureRule):
     name = "generated-cpp-rejected"
     of_causes: ClassVar[frozenset[str]] = frozenset({"generated-cpp"})
     remedies = (
+        Remedy(
+            "whole-error",
+            lambda d: (
+                "What the compiler refuses is not in the text: give the lines below `Output:` to"
+                + (
+                    " their end, with `error C....` or `LNK....` (D9025 is a warning)."
+                    if d.on_windows
+                    else " their end, with `error:`."
+                )
+            ),
+            code="python app.py > run.log 2>&1; tracelens analyze run.log",
+            applies=_unsaid,
+            when="the compiler's own error is cut off",
+            basis="untestable",
+            proof="it shows more",
+        ),
         Remedy(
             "no-shim",
             "A compiled package calls operators by C functions, and this torch has none for this;"
@@ -98,7 +119,7 @@ class GeneratedCppRejected(FailureRule):
             "If the refused line is about vectors (at::vec, an intrinsic), generate code without"
             " them.",
             setting="torch._inductor.config.cpp.simdlen = 1",
-            applies=lambda d: not _without_shim(d),
+            applies=lambda d: not (_without_shim(d) or _unsaid(d)),
             since="2.1",
             basis="untestable",
             proof="needs code that the compiler refuses",
@@ -116,6 +137,8 @@ class GeneratedCppRejected(FailureRule):
             "It is a bug of torch or of the compiler: report the first error line, with both"
             " versions.",
             code="https://github.com/pytorch/pytorch/issues?q=is%3Aissue+CppCompileError",
+            applies=lambda d: not _unsaid(d),
+            when="the compiler's own error is in the text",
             basis="untestable",
             proof="it is a report",
         ),
@@ -128,7 +151,8 @@ class GeneratedCppRejected(FailureRule):
         if data.output:
             said = _without_folders(data.output.strip(" `"))
             return f"the C++ compiler rejected generated code: {said[-160:].strip()}"
-        return "the C++ compiler rejected code that Inductor generated"
+        cut = ": its own error is not in the text" if _unsaid(data) else ""
+        return f"the C++ compiler rejected code that Inductor generated{cut}"
 
     def identity(self, failure: Failure) -> tuple[str, ...]:
         """Each error of the compiler is a failure of its own."""

@@ -31,6 +31,7 @@ from tracelens.rules.err._in_recompile import (
 )
 from tracelens.rules.err._known_messages import REMAINDER, SAID, known, settled
 from tracelens.rules.err._refused_kernels import UNSIGNED, refused_line, written
+from tracelens.rules.err._refused_sizes import SYMBOLS, of_constexpr
 from tracelens.words import first_line
 
 if TYPE_CHECKING:
@@ -47,8 +48,6 @@ __all__ = ["InternalCompilerError"]
 NEWEST = (2, 15)
 #: The line that Triton points at, with nothing below it that says why.
 _CAST = re.compile(r"\.to\(tl\.b?float\d\d\)\n\^\s*$")
-#: A size as a symbol (s27); those that come from data (u0) stay symbols whatever is said.
-_SYMBOL = re.compile(r"\bs\d{1,9}\b")
 #: A remainder of a size whose sign is not known, in the type of what a line of a graph computes.
 _MOD = "PythonMod("
 
@@ -214,15 +213,7 @@ class InternalCompilerError(FailureRule):
             proof="tests/advice/ERR017/out-of-place.py",
             edits=True,
         ),
-        Remedy(
-            "static-sizes",
-            "The message is about a symbolic size: try it without symbols. Each size is then "
-            "compiled by itself: pad the inputs to a few.",
-            when="the message names a symbolic size",
-            applies=lambda data: _SYMBOL.search(data.message) is not None,
-            code="torch.compile(model, dynamic=False)",
-            proof="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
-        ),
+        *SYMBOLS,
         Remedy(
             "other-backend",
             lambda data: (
@@ -310,7 +301,7 @@ class InternalCompilerError(FailureRule):
             "Try a newer torch.",
             code="python -m pip install -U torch",
             when="the log names its torch, and there is a newer one",
-            applies=lambda data: not _is_own(data) and _is_older(data),
+            applies=lambda data: not (_is_own(data) or of_constexpr(data)) and _is_older(data),
             basis="untestable",
             proof="it depends on the release",
         ),

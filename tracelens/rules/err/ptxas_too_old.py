@@ -10,6 +10,21 @@ from tracelens.rules.err._failure_rule import FailureData, FailureRule, without_
 
 __all__ = ["PtxasTooOld"]
 
+#: Triton 3.6 and newer have a second ptxas, for GPUs from capability 10.0 on; that of 3.6 is of
+#: CUDA 12.9.
+_SECOND = "ptxas-blackwell"
+
+
+def _is_second(data: FailureData) -> bool:
+    return _SECOND in f"{data.message} {data.output}"
+
+
+def _path(data: FailureData) -> str:
+    """Say what the ptxas to name must know."""
+    arch = data.facts.get("arch", "")
+    known = f" ({arch}: CUDA {CUDA_OF_ARCH[arch]} or newer)" if arch in CUDA_OF_ARCH else ""
+    return f"Let Triton use the ptxas of a CUDA toolkit that knows the GPU{known}."
+
 
 class PtxasTooOld(FailureRule):
     """ptxas, the assembler of CUDA, does not know this GPU, or not this PTX.
@@ -44,19 +59,24 @@ class PtxasTooOld(FailureRule):
     remedies = (
         Remedy(
             "ptxas-path",
-            lambda d: (
-                "Let Triton use the ptxas of a CUDA toolkit that knows the GPU"
-                + (
-                    f" ({d.facts['arch']}: CUDA {CUDA_OF_ARCH[d.facts['arch']]} or newer)."
-                    if d.facts.get("arch") in CUDA_OF_ARCH
-                    else "."
-                )
-            ),
+            _path,
             env="TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas",
-            applies=lambda d: not d.facts.get("arch", "").startswith("compute_"),
+            applies=lambda d: not (d.facts.get("arch", "").startswith("compute_") or _is_second(d)),
             when="ptxas",
             basis="untestable",
             proof="needs a GPU that is newer than its ptxas",
+        ),
+        Remedy(
+            "blackwell-path",
+            lambda d: (
+                f"{_path(d)} This Triton has a `ptxas-blackwell` for GPUs from capability 10.0 on,"
+                " with a variable of its own: `TRITON_PTXAS_PATH` does not reach it."
+            ),
+            env="TRITON_PTXAS_BLACKWELL_PATH=/usr/local/cuda/bin/ptxas",
+            applies=_is_second,
+            when="`ptxas-blackwell`, of Triton 3.6 and newer",
+            basis="untestable",
+            proof="third_party/nvidia/backend/compiler.py of Triton: get_ptxas",
         ),
         Remedy(
             "amd",
@@ -86,8 +106,20 @@ class PtxasTooOld(FailureRule):
             code=(
                 "python -m pip install -U torch --index-url https://download.pytorch.org/whl/cu130"
             ),
+            applies=lambda d: not _is_second(d),
             basis="untestable",
             proof="needs a GPU that is newer than its ptxas",
+        ),
+        Remedy(
+            "newer-second",
+            "Or install torch 2.12 or newer: its Triton (3.7) brings a `ptxas-blackwell` of CUDA"
+            " 13.1; that of Triton 3.6 (torch 2.10 and 2.11) is of CUDA 12.9, also in the wheels"
+            " for CUDA 13.",
+            code="python -m pip install -U torch  # then: python -m pip show torch triton",
+            applies=_is_second,
+            when="`ptxas-blackwell`, of Triton 3.6 and newer",
+            basis="untestable",
+            proof="the tools in the wheels of triton 3.6.0 and 3.7.0",
         ),
         without_compiling(),
     )

@@ -105,12 +105,12 @@ class RecomputeDiffers(FailureRule):
             proof="the setting has another name since torch 2.7",
         ),
         Remedy(
-            "inside",
-            "Compile the checkpointed layer, not the loop around it, so that both passes run the"
-            " same code.",
-            code="layer.forward = torch.compile(layer.forward)  # a copy.deepcopy made later "
-            "would go on with this layer's weights",
-            proof="https://docs.pytorch.org/docs/stable/checkpoint.html",
+            "order",
+            "Put the checkpoint inside of what is compiled: wrap a block for checkpointing, compile"
+            " the wrapped block, then FSDP or DDP. A compiled function within a checkpoint may"
+            " save other tensors when it runs again.",
+            code="block = torch.compile(checkpoint_wrapper(block))  # then fully_shard(block)",
+            proof="https://github.com/pytorch/pytorch/issues/144637",
         ),
         Remedy(
             "determinism",

@@ -29,6 +29,20 @@ def _of_input(data: FailureData) -> bool:
     return "input" in data.facts
 
 
+def _is_atens(data: FailureData) -> bool:
+    """Whether the message names an operator of torch's own."""
+    return "Error in op: torch.ops.aten." in data.message
+
+
+def _of_library(data: FailureData) -> bool:
+    """Whether it is the result of an operator of torch's own: no other one is in the text."""
+    return "result" in data.facts and not _of_input(data) and not _OPERATOR.search(data.message)
+
+
+def _of_operator(data: FailureData) -> bool:
+    return not (_of_input(data) or _is_atens(data))
+
+
 def _dimensions(data: FailureData) -> bool:
     return "wrong number of dimensi" in data.message
 
@@ -112,13 +126,38 @@ class SizeOrStrideAssertion(FailureRule):
             proof="tests/advice/ERR021/contiguous.py",
         ),
         Remedy(
+            "plain-strides",
+            lambda data: (
+                f"{'' if _is_atens(data) else 'Where the program has no operators of its own: '}"
+                f"`{data.facts.get('result', 'buf0')}` is what one of torch's returned, mostly a"
+                " convolution, in another layout than Inductor expected, which is a bug of"
+                " Inductor's. Inputs with unusual strides lead to it, such as 1 in a dimension of"
+                " size 1: give them"
+                " ordinary ones. `.contiguous()` changes nothing there."
+            ),
+            code="x = x.clone(memory_format=torch.contiguous_format)",
+            when="the result of an operator of torch's own",
+            applies=_of_library,
+            basis="untestable",
+            proof="which operator returns other strides depends on the bug",
+        ),
+        Remedy(
+            "newer",
+            "Or try a newer torch.",
+            code="python -m pip install -U torch",
+            when="the result of an operator of torch's own",
+            applies=_of_library,
+            basis="untestable",
+            proof="which version has the bug is not in the log",
+        ),
+        Remedy(
             "opcheck",
             "A custom operator whose fake (meta) kernel promises other strides: let torch compare"
             " the two.",
             code=lambda data: f"torch.library.opcheck({_operator(data)}, args)",
             since="2.4",
             when="the result of an operator",
-            applies=lambda data: not _of_input(data),
+            applies=_of_operator,
             proof="https://docs.pytorch.org/docs/stable/library.html",
         ),
         Remedy(
@@ -130,7 +169,7 @@ class SizeOrStrideAssertion(FailureRule):
                 " real_result.contiguous()"
             ),
             when="the result of an operator",
-            applies=lambda data: not _of_input(data),
+            applies=_of_operator,
             basis="tested",
             proof="tests/advice/ERR021/same-strides.py",
         ),

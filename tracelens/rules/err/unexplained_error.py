@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from tracelens.logs import compile_errors
     from tracelens.logs.graph_breaks import GraphBreak
     from tracelens.logs.guards import GuardTree
+    from tracelens.logs.onednn_verbose import DispatchRejection, PrimitiveExec
     from tracelens.logs.recompile_limits import RecompileLimit
     from tracelens.logs.shared_libraries import RuntimeClash
     from tracelens.logs.warnings import TorchWarning
@@ -221,6 +222,8 @@ class UnexplainedError(FailureRule):
         run: Table[RunFacts],
         breaks: Table[GraphBreak],
         trees: Table[GuardTree],
+        execs: Table[PrimitiveExec],
+        refused: Table[DispatchRejection],
     ) -> Iterator[Finding]:
         """Yield one finding per failure; what a rule of another family explains is left to it."""
         topics = {row.record.topic for row in errors}
@@ -243,6 +246,11 @@ class UnexplainedError(FailureRule):
         if any(_GRAD in row.record.text for row in breaks):
             rows = Table(map(_with_broken_grad, rows))
         rows = Table(with_changed_buffer(row, trees) for row in rows)
+        if engines := {row.record.engine for row in (*execs, *refused)}:
+            engine = "gpu" if "gpu" in engines else "cpu"
+            rows = Table(_noted(row, "engine", engine) for row in rows)
+        if len(refused):
+            rows = Table(_noted(row, "printed", "yes") for row in rows)
         yield from super().check(rows)
 
     def causes(self, finding: Finding) -> Iterable[stories.Story]:
@@ -291,8 +299,8 @@ def _unseen(data: FailureData) -> str:
     if "beside" in data.facts:
         return "The lines above it name files of the compiler, which was at work when it failed."
     return (
-        "The message alone does not tell whether compiled code had a part in it; the traceback"
-        " above it does."
+        "The message alone does not tell whether compiled code had a part in it; its traceback"
+        " does."
     )
 
 
@@ -305,16 +313,20 @@ def _is_sentence(failure: Failure) -> bool:
     )
 
 
+def _noted(row: Seen[Failure], name: str, value: str) -> Seen[Failure]:
+    """Return a failure with another fact, which other records tell."""
+    facts = (*row.record.facts, (name, value))
+    return Seen(row.record.model_copy(update={"facts": facts}), row.count, row.places, row.text)
+
+
 def _before_compiling(row: Seen[Failure]) -> Seen[Failure]:
     """Note on a failure that the logs of compiling were on and that there are none."""
-    known = row.record.model_copy(update={"facts": (*row.record.facts, ("compiled", "no"))})
-    return Seen(known, row.count, row.places, row.text)
+    return _noted(row, "compiled", "no")
 
 
 def _with_broken_grad(row: Seen[Failure]) -> Seen[Failure]:
     """Note on a failure that `torch.autograd.grad` broke a graph."""
-    facts = (*row.record.facts, ("grad-broke", "yes"))
-    return Seen(row.record.model_copy(update={"facts": facts}), row.count, row.places, row.text)
+    return _noted(row, "grad-broke", "yes")
 
 
 def _of_either(row: Seen[Failure]) -> Seen[Failure]:

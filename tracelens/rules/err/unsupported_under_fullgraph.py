@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
+from tracelens.dynamo import user_code
 from tracelens.failures import Failure
 from tracelens.remedies import Remedy
 from tracelens.report import Advice, FindingData
 from tracelens.rules.err._breaks import same_break
 from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist
-from tracelens.rules.err._known_messages import KNOWN_MESSAGE, known
+from tracelens.rules.err._known_messages import KNOWN_MESSAGE, known, unless
 from tracelens.rules.gbr._site_rule import LEAVE_BREAK, LEAVE_CALL_OUT, NOT_NAMED
 from tracelens.words import first_line
 
@@ -27,6 +28,43 @@ _AVOIDED = re.compile(r"(?m)^\s*Hint: Avoid calling (?:the function )?`([\w.]{1,
 _OF_BRANCH = frozenset({"compile-parts", "raise-in-graph", "select"})
 #: Advice that asks for no change.
 _SAYS = frozenset({LEAVE_BREAK.id, NOT_NAMED.id})
+
+
+#: What Dynamo says that the traced code raised, by its own name or as Python writes it.
+_RAISED = re.compile(r"raised exception (?:\w{1,60}\(<class '([\w.]{1,100})'>|([\w.]{1,100})\()")
+_FSDP = "FSDPManagedNNModuleVariable"
+_TORCH = re.compile(r"[\\/]torch[\\/]")
+
+
+def _observed(data: FailureData) -> bool:
+    found = known(data)
+    return found is not None and found.name == "observed"
+
+
+def _exception(data: FailureData) -> str:
+    """Return the exception that the traced code raised; empty where it is not named."""
+    found = _RAISED.search(data.facts.get("context", "")) or _RAISED.search(data.message)
+    return (found[1] or found[2]).rpartition(".")[2] if found else ""
+
+
+def _raised_at(data: FailureData) -> str:
+    """Return where that was, as far as the traced lines tell."""
+    if not data.stack:
+        return ""
+    last = data.stack[-1]
+    return f"`{last.function}`, {user_code.short(last.file, last.line)}"
+
+
+def _observe(data: FailureData) -> str:
+    """Say what is raised, and that the program most likely raises it uncompiled, too."""
+    what = f"`{_exception(data)}`" if _exception(data) else "an exception"
+    at = f" ({_raised_at(data)})" if data.stack else ""
+    own = bool(data.stack) and _TORCH.search(data.stack[-1].file)
+    checks = " It is torch's own check of what it is given." if own else ""
+    return (
+        f"Dynamo met {what}, which the traced code raises{at} and nothing in it catches.{checks}"
+        " Mostly the same call raises uncompiled, too: run it once so, and mend that."
+    )
 
 
 def _exports(data: FailureData) -> bool:
@@ -65,10 +103,36 @@ class UnsupportedUnderFullgraph(FailureRule):
     of_causes: ClassVar[frozenset[str]] = frozenset({"fullgraph"})
     may_be_meant = True
     remedies = (
-        KNOWN_MESSAGE,
+        *unless(_observed, (KNOWN_MESSAGE,)),
+        Remedy(
+            "observed",
+            _observe,
+            env="TORCH_COMPILE_DISABLE=1",
+            applies=_observed,
+            when="the traced code raises an exception",
+            basis="untestable",
+            proof="torch/_dynamo/symbolic_convert.py: Observed exception",
+        ),
+        Remedy(
+            "fsdp-blocks",
+            "FSDP sets attributes of its modules while they run, which Dynamo cannot trace into a"
+            " graph: compile the blocks before FSDP wraps them, each by itself, or shard with"
+            " `fully_shard` (FSDP2, since torch 2.6).",
+            code="for block in model.layers: block.compile()  # then FSDP(model, ...)",
+            since="2.2",
+            applies=lambda data: _FSDP in data.message,
+            when="a module that FSDP wraps",
+            basis="untestable",
+            proof="needs several GPUs",
+        ),
         Remedy(
             "allow",
-            "Or allow the graph to break there: it costs time, and the program runs.",
+            lambda data: (
+                "If it does not raise then, Dynamo goes another way than Python there: let the "
+                "graph break, and report it."
+                if _observed(data)
+                else "Or allow the graph to break there: it costs time, and the program runs."
+            ),
             code="torch.compile(model)  # without fullgraph=True",
             applies=lambda data: not _exports(data),
             when="not under torch.export",
@@ -80,7 +144,7 @@ class UnsupportedUnderFullgraph(FailureRule):
             "Or call that operation outside of the compiled function, and pass the result in."
             " `torch.compiler.disable` does not help: under fullgraph=True it is an error, too.",
             when="nothing else says what to do outside of it",
-            applies=lambda data: not (_exports(data) and known(data)),
+            applies=lambda data: not ((_exports(data) and known(data)) or _observed(data)),
             basis="tested",
             proof="tests/advice/ERR016/leave-out.py",
         ),
@@ -107,6 +171,10 @@ class UnsupportedUnderFullgraph(FailureRule):
     def what(self, data: FailureData) -> str:
         """Say what cannot be traced."""
         first = first_line(data.message).rstrip(" .:")
+        if _observed(data):
+            what = f"`{_exception(data)}`" if _exception(data) else "an exception"
+            at = f": {_raised_at(data)}" if data.stack else ""
+            return f"the program raises {what} in what is compiled{at}"
         if found := known(data):
             return f"{found.what}: {first}"
         if _exports(data):

@@ -11,6 +11,12 @@ from tracelens.rules.err._failure_rule import FailureData, FailureRule
 __all__ = ["XpuModuleBuildFailed"]
 
 _ASSERTED = re.compile(r"Assertion [`']([^`'\n]{1,120})")
+#: A call of ocloc for a device without a name.
+_NAMELESS = re.compile(r"'-device', ''")
+
+
+def _nameless(data: FailureData) -> bool:
+    return bool(data.facts.get("tool")) and _NAMELESS.search(data.message) is not None
 
 
 class XpuModuleBuildFailed(FailureRule):
@@ -55,11 +61,22 @@ class XpuModuleBuildFailed(FailureRule):
             proof="needs an Intel GPU",
         ),
         Remedy(
+            "newer-triton",
+            "Triton called `ocloc` for no device (`-device ''`): it does not know the"
+            " architecture of this GPU. Take a newer Triton, with the torch that it belongs to.",
+            code="python -m pip install -U torch --index-url https://download.pytorch.org/whl/xpu"
+            "  # then: python -m pip show torch pytorch-triton-xpu triton-xpu",
+            applies=_nameless,
+            when="ocloc was called for no device",
+            basis="untestable",
+            proof="needs an Intel GPU",
+        ),
+        Remedy(
             "ocloc",
             "`ocloc` comes with the driver, Triton with torch: an `ocloc` that does not know the"
             " GPU, or the code that Triton writes, is the older of the two. See which one runs.",
             code="which -a ocloc && ocloc query OCL_DRIVER_VERSION; pip show pytorch-triton-xpu",
-            applies=lambda data: bool(data.facts.get("tool")),
+            applies=lambda data: bool(data.facts.get("tool")) and not _nameless(data),
             when="ocloc failed",
             basis="untestable",
             proof="needs an Intel GPU",
@@ -68,6 +85,8 @@ class XpuModuleBuildFailed(FailureRule):
             "smaller",
             "Let Inductor fuse less, so that kernels are smaller.",
             setting="torch._inductor.config.max_fusion_size = 8",
+            applies=lambda data: not _nameless(data),
+            when="the kernel itself may be what fails",
             basis="untestable",
             proof="needs an Intel GPU",
         ),
@@ -75,6 +94,8 @@ class XpuModuleBuildFailed(FailureRule):
             "leave-out",
             "Leave the function with that kernel out.",
             code="@torch.compiler.disable",
+            applies=lambda data: not _nameless(data),
+            when="the kernel itself may be what fails",
             since="2.1",
             basis="untestable",
             proof="needs an Intel GPU",
@@ -83,6 +104,8 @@ class XpuModuleBuildFailed(FailureRule):
             "report",
             "Report it to intel/intel-xpu-backend-for-triton or intel/torch-xpu-ops with the"
             " driver's and IGC's version.",
+            applies=lambda data: not _nameless(data),
+            when="the kernel itself may be what fails",
             basis="untestable",
             proof="it is a report",
         ),
@@ -92,6 +115,8 @@ class XpuModuleBuildFailed(FailureRule):
         """Say what failed."""
         if data.facts.get("igc"):
             return "Intel's graphics compiler (IGC) crashed on a generated kernel"
+        if _nameless(data):
+            return "Triton does not know this Intel GPU, and called `ocloc` for no device"
         if data.facts.get("tool"):
             return "Intel's offline compiler (`ocloc`) could not build a kernel"
         if found := _ASSERTED.search(data.message):

@@ -50,6 +50,11 @@ _OLD_CALL = late(
 _MADE = late(
     r"call_(?:method|function) UserDefinedClassVariable\(<class '([\w.]{1,100})'>\) (?:__new__ )?\["
 )
+#: What an operator that traces a function was given, in the words up to torch 2.6.
+_BODY = late(
+    r"HigherOrderOperator with body that accepts non-Tensors as input"
+    r"(?:\. Got: <class '(?P<given>[\w.]{1,200})'>)?"
+)
 #: By what name such a call takes its number now.
 _NAMED = {"add": "alpha", "sub": "alpha", "addcmul": "value", "addcdiv": "value"}
 #: What Dynamo calls a number that ``random`` drew in compiled code: it is a tensor to the graph.
@@ -140,6 +145,16 @@ def _is_script(data: _Told) -> bool:
     return data.reason.startswith(_SCRIPT)
 
 
+def _given(data: _Told) -> str:
+    """Return the class of what an operator that traces a function was given, and cannot take."""
+    found = _BODY.match(data.reason)
+    return (found["given"] or "an object") if found else ""
+
+
+def _is_given(data: _Told) -> bool:
+    return bool(_BODY.match(data.reason))
+
+
 def _is_plain(data: _Told) -> bool:
     return _is_script(data) and not (data.package or data.broken_in)
 
@@ -165,7 +180,7 @@ def _by_name(data: _Told) -> str:
 def is_value(data: _Told) -> bool:
     """Tell whether one of these is what broke the graph."""
     found = (_is_sparse, _is_strided, _is_object, _is_scripted, _is_script, _is_old, _is_class)
-    return any(is_it(data) for is_it in found)
+    return any(is_it(data) for is_it in (*found, _is_given))
 
 
 VALUES = (
@@ -180,6 +195,21 @@ VALUES = (
         applies=lambda data: _is_old(data) and not data.package,
         basis="tested",
         proof="tests/advice/GBR006/number-by-name.py",
+    ),
+    Remedy(
+        "only-tensors",
+        lambda data: (
+            "An `autograd.Function`, a checkpoint, `torch.func.grad`, `torch.cond` or the like is "
+            f"given `{_given(data).rpartition('.')[2]}` beside its tensors, and Dynamo of this "
+            "torch takes only tensors and constants there: leave the module that calls it out of "
+            "what is compiled, or have the function find the object by itself."
+        ),
+        code="@torch.compiler.disable  # above the `forward` of that module",
+        when="what traces a function, such as an autograd.Function, is given no tensor",
+        applies=_is_given,
+        since="2.1",
+        proof="torch/_dynamo/variables/higher_order_ops.py: validate_args_and_maybe_create_"
+        "graph_inputs (2.1 to 2.6)",
     ),
     Remedy(
         "dense-parts",

@@ -100,6 +100,8 @@ _WORDS = (
         "",
     ),
 )
+#: What is read as a graph break.
+_BROKE = "torch._dynamo.exc.Unsupported: "
 #: What launchers and libraries print in every run.
 _ANY_RUN = re.compile(r"OMP_NUM_THREADS environment variable|\*{20}|force disabled")
 #: Of these NUM001 tells.
@@ -127,6 +129,7 @@ def of(
         return []
     if not rests and kinds.get("torch_notes", 0) > FEW_NOTES:
         return []
+    notes = notes.where(lambda note: _BROKE not in f"{note.title}\n{note.text}")
     loose = [row for row in errors if not row.record.title.startswith(_OF_SEARCHES)]
     held: list[Seen[Fragment] | Seen[TorchNote] | Seen[LogError]] = [*rests, *notes, *loose]
     if not held:

@@ -159,7 +159,8 @@ class LogIncomplete(Rule):
             *_parts.of(
                 fragments,
                 failures,
-                rows,
+                # What a search took says nothing alone where a table of one is there.
+                rows.where(lambda one: bool(one.choices)) if len(tuning) else rows,
                 execs,
                 versions,
                 kinds=evidence.kinds,

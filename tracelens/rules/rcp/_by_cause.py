@@ -13,6 +13,7 @@ from tracelens.dynamo import user_code
 from tracelens.dynamo.user_code import is_torch_wrapper
 from tracelens.logs.recompiles import MAX_DIGITS
 from tracelens.remedies import Remedy
+from tracelens.rules.rcp._states import advice, statement
 
 if TYPE_CHECKING:
     from tracelens.rules.rcp._data import RecompileData
@@ -21,6 +22,7 @@ __all__ = [
     "BY_CAUSE",
     "LAYERS_SHARE",
     "NUMBERS",
+    "is_of_object",
     "is_without_tensors",
     "like_channels",
 ]
@@ -99,6 +101,17 @@ def _marked(data: RecompileData) -> str:
     return f"torch._dynamo.maybe_mark_dynamic({_passed(source)}, {dimension})"
 
 
+#: An attribute of the object that a method is called on, and a value that names one of many.
+_OWN = re.compile(r"`?self\.\w{1,80}`?")
+_NAME = re.compile(r"['\"][\w.:/-]{0,200}[\d./][\w.:/-]{0,200}['\"]")
+
+
+def is_of_object(data: RecompileData) -> bool:
+    """Tell whether what changes is the name of an object, which each of them has for itself."""
+    named = data.cause == "RCP006" and _OWN.fullmatch(data.source) is not None
+    return named and bool(data.values) and all(map(_NAME.fullmatch, data.values))
+
+
 _RECORD_DYNAMIC = Remedy(
     "record-dynamic",
     "A log with this switch tells what makes the size a constant again: a line of code, which it "
@@ -146,6 +159,20 @@ _BY_CAUSE = (
         "RCP004",
         "RCP005",
     ),
+    Remedy(
+        "leave-method",
+        lambda data: (
+            f"{data.source} is an attribute whose value each object has for itself, so each takes"
+            " an entry. Where the program is not yours, update it; else leave this small method"
+            " out of what is compiled, or read the attribute where the object is made, into a"
+            " function without it."
+        ),
+        when="RCP006 is the cause, of the name of an object in an attribute",
+        applies=is_of_object,
+        code="@torch.compiler.disable  # above that method",
+        since="2.1",
+        proof="torch/_dynamo/cache_size.py; one entry for each value of an attribute",
+    ),
     _about(
         "look-up-outside",
         "Look up or branch before the compiled function is called, and pass on the result; keep "
@@ -173,10 +200,11 @@ _BY_CAUSE = (
     ),
     _about("same-object", "Pass the same object in every call.", "RCP008"),
     _about("compile-caller", "Compile the code that calls the blocks.", "RCP009"),
-    _about(
-        "one-state",
-        "Warm up and run in one mode; set threads and the default dtype once, at the start.",
-        "RCP010",
+    replace(
+        _about("one-state", "", "RCP010"),
+        text=advice,
+        code=statement,
+        proof="tests/advice/RCP010/one-state.py",
     ),
     _about(
         "stack",

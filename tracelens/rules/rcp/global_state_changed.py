@@ -13,34 +13,11 @@ from tracelens.logs.recompiles import GlobalState, Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules.rcp._changes import Group, groups
-from tracelens.rules.rcp._data import RecompileData, RecompileRule
+from tracelens.rules.rcp._data import RecompileRule
+from tracelens.rules.rcp._states import MODES, advice, statement
 from tracelens.rules.rcp._tell import tell
 
 __all__ = ["GlobalStateChanged"]
-
-
-#: What changes between training and validation.
-MODES = frozenset({"grad_mode", "autocast", "inference_mode"})
-#: What a program sets once, and how it is called.
-SET_ONCE = {
-    "num_threads": "the number of threads",
-    "default_dtype": "the default dtype",
-    "allow_tf32": "TF32",
-    "deterministic_algorithms": "deterministic algorithms",
-}
-
-
-def _advice(data: RecompileData) -> str:
-    """Say what to do about the states that changed, and about no others."""
-    fields = {name for guard in data.guards for name in guard.expected.split(", ")}
-    once = [text for name, text in SET_ONCE.items() if name in fields]
-    found = [f"Set {' and '.join(once)} once, at the start."] if once else []
-    if "grad_mode" in fields:
-        found.append(
-            "Use one of `no_grad` and `inference_mode` in all parts without gradients, also in the "
-            "warm-up. With and without gradients stay two entries."
-        )
-    return " ".join(found) or "Warm up and run in one mode."
 
 
 class GlobalStateChanged(RecompileRule):
@@ -91,7 +68,8 @@ class GlobalStateChanged(RecompileRule):
     remedies = (
         Remedy(
             "one-state",
-            _advice,
+            advice,
+            code=statement,
             basis="tested",
             proof="tests/advice/RCP010/one-state.py",
         ),

@@ -23,8 +23,10 @@ from tracelens.report import Confidence, Cost, EvidenceLine, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.report.stories import recompiles as recompiles_of
 from tracelens.rules import Rule
-from tracelens.rules.rcp._by_cause import BY_CAUSE, NUMBERS, is_without_tensors
-from tracelens.rules.rcp._data import Function, RecompileData, guards_of, is_finite
+from tracelens.rules.rcp._by_cause import BY_CAUSE, NUMBERS, is_of_object
+from tracelens.rules.rcp._data import Function, RecompileData, guards_of
+from tracelens.rules.rcp._raised_limit import LIMIT_KNOB, RAISE_LIMIT
+from tracelens.rules.rcp._states import too_few
 from tracelens.words import plural
 
 if TYPE_CHECKING:
@@ -106,7 +108,7 @@ torch._dynamo hit config.recompile_limit (8)
     severity = Severity.ERROR
     moved_by: ClassVar = {"limits": (), "failures": ()}
     experiment = Experiment(
-        Knob("a limit of 64", config={"torch._dynamo.config.recompile_limit": 64}),
+        LIMIT_KNOB,
         confirms="the warning is gone, and a step takes less time",
         refutes="the warning stays, or compiled steps are no faster than eager ones",
         leaves_open="the calls of the run do not vary as those of the log did",
@@ -115,25 +117,12 @@ torch._dynamo hit config.recompile_limit (8)
     Data = LimitData
     remedies = (
         *BY_CAUSE,
-        Remedy(
-            "raise-limit",
-            lambda data: (
-                f"Raise the limit from {data.limit} to the number of variants."
-                if data.limit
-                else "Raise the limit to the number of variants."
-            ),
-            when="the variants are finite: modes, classes, dtypes; no counter, no sizes",
-            applies=lambda data: is_finite(data) and not is_without_tensors(data),
-            setting=lambda data: f"torch._dynamo.config.{data.setting} = {data.limit * 8 or 64}",
-            basis="tested",
-            proof="tests/advice/RCP001/raise-limit.py",
-            knob=experiment.knob,
-        ),
+        RAISE_LIMIT,
         Remedy(
             "record-recompiles",
             "See which guards failed: a log with this switch names them.",
-            when="the log does not say what changed",
-            applies=lambda data: not data.cause,
+            when="the log does not say what changed, or that alone cannot fill the limit",
+            applies=lambda data: not data.cause or too_few(data),
             env='TORCH_LOGS="recompiles"',
             basis="untestable",
             proof="it records more; the rule about the cause then says what to do",
@@ -234,14 +223,15 @@ torch._dynamo hit config.recompile_limit (8)
         line = _line(limit, history, trees)
         first = causes[0][0].code if causes else ""
         name = f"`{limit.function}`" if limit.function else "a function"
-        what = "which ended the program" if fatal else "other inputs now run eagerly"
+        others = "objects" if is_of_object(data) else "inputs"
+        what = "which ended the program" if fatal else f"other {others} now run eagerly"
         number = plural(limit.limit, "entry", "entries") if limit.limit else "its entries"
         return self.finding(
             limit.function,
             user_code.short(limit.file),
             line.code if line else "",
             title=f"{name} hit the limit of {number}{',' if fatal else ':'} {what}",
-            message=_told(limit, history, causes, fatal=fatal),
+            message=_told(limit, history, causes, fatal=fatal) + _unfilled(data),
             severity=severity,
             confidence=Confidence.HIGH if history else Confidence.MEDIUM,
             count=len(history.steps) if history else len(hits),
@@ -322,6 +312,10 @@ def _told(
         known = f" ({listed})" if listed else ""
         parts.append(f"{cause.what}{known} in {count} of {total} recompiles")
     return f"{text} What changed: {'; '.join(parts)}."
+
+
+def _unfilled(data: LimitData) -> str:
+    return f" That has too few values to fill {data.limit} entries." if too_few(data) else ""
 
 
 def _line(

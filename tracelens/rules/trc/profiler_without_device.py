@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
@@ -11,6 +10,7 @@ from tracelens.logs.kineto import ProfilerLine
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.rules.trc._cupti import ERROR, REFUSED
 from tracelens.traces.apple import MPS
 from tracelens.traces.measured import Window
 from tracelens.traces.printed import AnyRecording, PrintedProfile, is_of_xpu
@@ -37,9 +37,6 @@ COUNTED = "cuda_profiler_range"
 #: What the profiler up to torch 1.8 wrote of the device: operators, and no kernels.
 OLDER = "CUDA functions"
 
-
-#: What failed; the hint that names an error which may be seen is not one.
-_ERROR = re.compile(r"(?<=failed with error )CUPTI_ERROR_[A-Z_]{3,60}")
 _UNREAD_TITLE = "the device of this trace is of a kind that is not read"
 _UNREAD_TEXT = (
     "They are counted and no more: which of host and device waits for the other cannot be told "
@@ -69,6 +66,8 @@ class Undevised(FindingData):
     unread: str = ""
     #: The profiler itself says that it cannot record the GPU.
     refused: bool = False
+    #: The error that it names then, such as ``CUPTI_ERROR_NOT_INITIALIZED``.
+    error: str = ""
     #: The device is Intel's.
     xpu: bool = False
     #: Launches from one moment on that have no kernel.
@@ -103,8 +102,9 @@ class ProfilerWithoutDevice(Rule):
     the rule keeps quiet.
 
     ## What to do
-    Record the device too. Where that is asked for already, the profiler could not: CUPTI is used by
-    another tool, or the driver restricts counters to administrators, and a warning of Kineto says so.
+    Record the device too. Where that is asked for already, the profiler could not, and a warning of
+    Kineto says why: another tool uses CUPTI, the driver restricts counters to administrators, or
+    `LD_LIBRARY_PATH` leads to another CUPTI or to a libcuda that only links.
 
     ## How a live run confirms it
     The program is profiled with the activity. Confirmed when the trace has kernels.
@@ -163,15 +163,7 @@ class ProfilerWithoutDevice(Rule):
             since="2.0",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.mps.profiler.profile.html",
         ),
-        Remedy(
-            id="permit",
-            text="Let one profiler run at a time (no Nsight, no DCGM beside it), and permit it to "
-            "users: in containers, with `--cap-add=SYS_ADMIN`.",
-            when="the profiler says that CUPTI did not start",
-            applies=lambda data: data.refused,
-            proof="https://developer.nvidia.com/"
-            "nvidia-development-tools-solutions-err-nvgpuctrperm-cupti",
-        ),
+        *REFUSED,
         Remedy(
             id="supported",
             text="See what the profiler of this machine can record; without CUDA in it, CUPTI is "
@@ -260,10 +252,11 @@ class ProfilerWithoutDevice(Rule):
 
     def _refused(self, rows: list[Seen[ProfilerLine]], said: Table[ProfilerLine]) -> Finding:
         """Return what it means that CUPTI, through which kernels are recorded, did not start."""
-        errors = [row for row in said if _ERROR.search(row.record.message)]
-        names = [match[0] for row in errors if (match := _ERROR.search(row.record.message))]
-        why = f" ({names[0]})" if names else ""
-        data = Undevised(launches=0, operators=(), refused=True)
+        errors = [row for row in said if ERROR.search(row.record.message)]
+        names = [match[0] for row in errors if (match := ERROR.search(row.record.message))]
+        error = names[0] if names else ""
+        why = f" ({error})" if error else ""
+        data = Undevised(launches=0, operators=(), refused=True, error=error)
         return self.finding(
             "refused",
             title="the profiler cannot record the GPU: CUPTI did not start",

@@ -1,0 +1,52 @@
+"""How far the limit of a function's entries can be raised."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tracelens.experiment import Knob
+from tracelens.remedies import Remedy
+from tracelens.rules.rcp._by_cause import is_without_tensors
+from tracelens.rules.rcp._data import is_finite
+from tracelens.rules.rcp._states import too_few
+
+__all__ = ["LIMIT_KNOB", "RAISE_LIMIT"]
+
+#: What all entries of one code object may be, by default: `accumulated_recompile_limit`.
+ACCUMULATED = 256
+#: What the limit is raised by, and to where it is not known.
+TIMES, RAISED = 8, 64
+
+LIMIT_KNOB = Knob("a limit of 64", config={"torch._dynamo.config.recompile_limit": RAISED})
+
+
+def _old(data: Any) -> bool:
+    return bool(data.setting.startswith("cache_size"))
+
+
+def _text(data: Any) -> str:
+    if not data.limit:
+        return "Raise the limit to the number of variants."
+    text = f"Raise the limit from {data.limit} to the number of variants."
+    if TIMES * data.limit <= ACCUMULATED:
+        return text
+    total = "accumulated_cache_size_limit" if _old(data) else "accumulated_recompile_limit"
+    return (
+        f"{text} What is above {ACCUMULATED} has no effect unless `{total}`, which counts the"
+        " entries for all objects, is raised to it, too."
+    )
+
+
+RAISE_LIMIT = Remedy(
+    "raise-limit",
+    _text,
+    when="the variants are finite: modes, classes, dtypes; no counter, no sizes",
+    applies=lambda data: is_finite(data) and not (is_without_tensors(data) or too_few(data)),
+    setting=lambda data: (
+        f"torch._dynamo.config.{data.setting} = "
+        f"{max(min(TIMES * data.limit, ACCUMULATED), data.limit + 1) if data.limit else RAISED}"
+    ),
+    basis="tested",
+    proof="tests/advice/RCP001/raise-limit.py",
+    knob=LIMIT_KNOB,
+)
