@@ -175,11 +175,12 @@ REMEDIES = (
     Remedy(
         "record-phases",
         "See the seconds of every compilation and phase.",
-        when="the log does not tell the layers, or the seconds are from its clocks, and there is "
-        "nothing to change",
+        when="the log has torch's own sums and does not tell the layers; or the seconds are from "
+        "its clocks, and there is nothing to change",
         applies=lambda data: (
-            not (data.is_measured and data.is_layered)
-            and not any(one.applies(data) for one in _CHANGES)
+            not data.is_layered
+            if data.is_measured
+            else not any(one.applies(data) for one in _CHANGES)
         ),
         env="TORCH_TRACE=trace_dir",
         since="2.3",
