@@ -124,8 +124,12 @@ def has_symbols(tree: GuardTree) -> bool:
     return any("None" in one["sizes"] for one in found if one)
 
 
-def holds(trees: list[GuardTree], source: str, index: int) -> bool:
-    """Tell whether an entry is for one number in a dimension of an argument."""
+def holds(trees: list[GuardTree], source: str, index: int | None) -> bool:
+    """Tell whether an entry is for one size of an argument, or for one number: without an index."""
+    if index is None:
+        head, dot, path = source.partition(".")
+        asked = f"L['{head}']{dot}{path} == "
+        return any(guard.expression.startswith(asked) for tree in trees for guard in tree.guards)
     for tree in trees:
         for guard in tree.guards:
             found = _TENSOR.match(guard.expression)

@@ -139,12 +139,16 @@ def told_of(sizes: Table[SpecializedSize]) -> set[tuple[object, ...]]:
     }
 
 
-def needed(sizes: Table[SpecializedSize]) -> dict[tuple[object, ...], str]:
-    """Return the functions and sizes that became constants, and the first line that needed each."""
-    found: dict[tuple[object, ...], str] = {}
+def needed(sizes: Table[SpecializedSize]) -> dict[tuple[object, ...], dict[str, str]]:
+    """Return the functions and sizes that became constants: by constant, the line that needed it.
+
+    Entries of one function may be held by different lines: a size of 5 may be that of a weight.
+    """
+    found: dict[tuple[object, ...], dict[str, str]] = {}
     for row in sizes:
         code = row.record.line.code if row.record.line else ""
-        found.setdefault((row.record.definition, *row.record.subject), code)
+        about = found.setdefault((row.record.definition, *row.record.subject), {})
+        about.setdefault(row.record.value, code)
     return found
 
 

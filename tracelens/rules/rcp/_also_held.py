@@ -22,7 +22,16 @@ if TYPE_CHECKING:
     from tracelens.logs.guards import GuardTree
     from tracelens.rules.rcp._changes import Group
 
-__all__ = ["ALONE", "AlsoHeld", "also_held", "holding", "said", "tensorified", "with_them"]
+__all__ = [
+    "ALONE",
+    "AlsoHeld",
+    "also_held",
+    "holding",
+    "picking",
+    "said",
+    "tensorified",
+    "with_them",
+]
 
 #: Values that are compared, of which a function may have several.
 ABOUT = frozenset({"RCP005", "RCP006", "RCP007"})
@@ -36,6 +45,8 @@ ALONE = frozenset(
 )  # fmt: skip
 _ITEMS = re.compile(r"(?:\[[^\[\]]{1,80}\]){1,20}\Z")
 _LAYER = re.compile(r"\['\d{1,5}'\]")
+#: A call of what a list of a module's holds at a place: ``self.linears[step](x)``.
+_PICKED = re.compile(r"\bself(?:\.\w{1,60}){1,6}\[[^\[\]\n]{1,80}\]\(")
 #: What waits on the stack behind a graph break: a name that the program does not have.
 _STACK = "___stack"
 #: Others, and values of each, that a sentence names.
@@ -60,6 +71,12 @@ class AlsoHeld(FindingData):
     def is_attribute(self) -> bool:
         """Whether it is a whole number that a module keeps: one setting is for all of them."""
         return self.kind == "integer" and "." in self.source
+
+
+def picking(others: Iterable[AlsoHeld]) -> str:
+    """Return the number that chooses layers, such as one of a decoder's steps; empty for none."""
+    numbers = (one for one in others if one.kind == "integer" and not one.is_attribute)
+    return next((one.source for one in numbers if _PICKED.search(one.code)), "")
 
 
 def holding(groups: Iterable[Group], trees: Table[GuardTree]) -> Iterator[Group]:

@@ -185,7 +185,11 @@ class FirstDynamicRecompile(RecompileRule):
             "Pad the input to one size: the new entry is for one number again, as where a line of "
             "code needs it.",
             when="the guards of the new entry hold the size",
-            applies=lambda data: data.is_constant and not (data.is_batch or data.is_listed),
+            applies=lambda data: (
+                data.is_constant
+                and data.dimension is not None
+                and not (data.is_batch or data.is_listed)
+            ),
             basis="tested",
             proof="tests/advice/RCP002/pad.py",
         ),
@@ -292,7 +296,7 @@ class FirstDynamicRecompile(RecompileRule):
             cut = is_cut_later(changes)
             loud = bool(part) or cut or len(steps) >= MANY or fullest(changes) >= CROWDED
             entry = entry_of(first.steps[0].place, trees)
-            constant = index is not None and all(
+            constant = all(
                 holds(entry_of(one.steps[0].place, trees), source, index) for one in changes
             )
             fits = "" if index is None else left_out(changes, trees)
@@ -349,6 +353,8 @@ class FirstDynamicRecompile(RecompileRule):
                 if loud
                 else _CONDITIONAL
                 if conditions
+                else _NUMBERS
+                if constant and index is None
                 else _HARMLESS[constant or bool(fits)],
                 severity=(Severity.WARNING if heavy else Severity.INFO) if loud else None,
             )
@@ -361,6 +367,7 @@ _HARMLESS = {
     False: "further values fit the entry with the symbol",
     True: "two sizes need two entries",
 }
+_NUMBERS = "two values need two entries"
 _CONDITIONAL = "further values need entries for the conditions that the code puts on them"
 
 

@@ -17,7 +17,7 @@ from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
-from tracelens.rules.rcp._also_held import holding
+from tracelens.rules.rcp._also_held import also_held, holding, picking
 from tracelens.rules.rcp._behind import behind_sizes, quoting_guards
 from tracelens.rules.rcp._branched import BRANCH, branched, guarded_lines
 from tracelens.rules.rcp._changes import Group, groups
@@ -137,7 +137,8 @@ class ModuleIntAttribute(RecompileRule):
  integer attributes of the nn.Module to be static.)
 
     ## When it is harmless
-    A few layers, each compiled once, cost start-up time only. One recompile is a note.
+    A few layers, each compiled once, cost start-up time only. One recompile is a note; so are all
+    of them where a number that the entries differ in as well chooses layers, below the limit.
 
     ## What to do
     Let such integers become symbols, keep a number that is only computed with in a buffer, or
@@ -286,6 +287,11 @@ class ModuleIntAttribute(RecompileRule):
                 harmless=_FITS if held == SYMBOL else _harmless(group),
                 held=held,
             )
+            picks = picking(also_held(group, trees)) if not group.is_hit else ""
+            if picks and found.severity is not Severity.NONE:
+                why = f"each value of `{picks}` chooses layers of its own, which need an entry each"
+                quiet = {"severity": Severity.NONE, "harmless": why, "advice": ()}
+                found = found.model_copy(update=quiet)
             yield quoting_guards(found, group, trees)
 
 

@@ -241,7 +241,7 @@ class TensorSizeKeepsChanging(RecompileRule):
             elif anywhere:
                 held = held or "elsewhere"
             if held == NEEDED:
-                by = next(code for key, code in constants.items() if _is_of(group, key))
+                by = _line_of(group, constants)
             steps = [step for values in group for step in values.steps]
             cost, heavy = cost_of(steps, frames), weight.heavy(steps, frames)
             why = _WHY[held].format(f"`{by}`" if by else "an operation")
@@ -315,8 +315,15 @@ class TensorSizeKeepsChanging(RecompileRule):
         )
 
 
-def _is_of(group: list[Series], key: tuple[object, ...]) -> bool:
-    return any(values.subject_in([key]) for values in group)
+def _line_of(group: list[Series], constants: dict[tuple[object, ...], dict[str, str]]) -> str:
+    """Return the line that needed a size that later calls did not have; else of any size."""
+    lines = next(
+        of_size
+        for key, of_size in constants.items()
+        if any(values.subject_in([key]) for values in group)
+    )
+    seen = {size for values in group for size in values.values}
+    return next((code for size, code in lines.items() if size in seen), next(iter(lines.values())))
 
 
 def _loops_over(code: str, source: str, index: int | None) -> bool:

@@ -1,0 +1,71 @@
+"""What the entries of a function are for: layers that a number chooses, a number, a size."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from tracelens import analyze
+from tracelens.report import Finding, Severity
+
+RULES = Path(__file__).parents[2] / "fixtures" / "rules"
+STEPS = RULES / "RCP007-module-int-attribute/quiet-chooses-layers-2.13.log.gz"
+OPERATION = RULES / "RCP002-tensor-size-keeps-changing/fires-by-an-operation.log"
+
+
+def told(path: Path, text: str, code: str) -> Finding:
+    path.write_text(text, encoding="utf-8")
+    return next(one for one in analyze(str(path)).findings if one.code == code)
+
+
+@pytest.mark.parametrize(
+    ("line", "severity"),
+    [
+        ("self.into[step](x).relu()", Severity.NONE),
+        ("self.into(x).relu() * step", Severity.WARNING),
+    ],
+)
+def test_layers_that_a_number_chooses_need_an_entry_each(
+    tmp_path: Path, line: str, severity: Severity
+) -> None:
+    """A counter beside it costs none: each entry is for one step all the same."""
+    text = gzip.decompress(STEPS.read_bytes()).decode()
+    found = told(tmp_path / "run.log", text.replace("self.into[step](x).relu()", line), "RCP007")
+    assert found.severity is severity
+    assert ("`step` chooses layers" in (found.harmless or "")) is (severity is Severity.NONE)
+    assert bool(found.advice) is (severity is Severity.WARNING)
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+def test_a_number_that_the_new_entry_holds_is_no_symbol(tmp_path: Path, *, is_held: bool) -> None:
+    lines = gzip.decompress(STEPS.read_bytes()).decode().splitlines(keepends=True)
+    text = "".join(one for one in lines if is_held or "LAMBDA_GUARD: L['step'] ==" not in one)
+    found = told(tmp_path / "run.log", text, "RCP003")
+    assert ("compiled once more, for it alone" in found.message) is is_held
+    assert found.harmless == (
+        "two values need two entries" if is_held else "further values fit the entry with the symbol"
+    )
+
+
+CREATED = (
+    "I1127 06:35:35.963000 23068 torch/fx/experimental/symbolic_shapes.py:5743] [27/1] "
+    "create_symbol s90 = {size} for L['operands'][0].size()[0] [2, int_oo] y = x @ self.weight  # "
+    "ot/plan.py:20 in plan (_dynamo/variables/builder.py:4960 in <lambda>)\n"
+    "I1127 06:35:35.964000 23068 torch/fx/experimental/symbolic_shapes.py:8081] [27/1] eval "
+    "Eq(s90, {size}) [guard added] y = x @ self.weight  # ot/plan.py:20 in plan "
+    "(_meta_registrations.py:4853 in meta_mm)\n"
+    "I1127 06:35:35.965000 23068 torch/fx/experimental/symbolic_shapes.py:7674] [27/1] "
+    "set_replacement s90 = {size} (range_refined_to_singleton) VR[{size}, {size}]\n"
+)
+
+
+@pytest.mark.parametrize(("size", "told_of"), [(5, "einsum"), (31, "self.weight")])
+def test_the_line_is_that_of_a_size_which_later_calls_did_not_have(
+    tmp_path: Path, size: int, told_of: str
+) -> None:
+    """A size of 5 was held as well, by another line: no recompile is for that."""
+    head, line, rest = OPERATION.read_text(encoding="utf-8").partition("I1127 06:35:35.974000")
+    text = f"{head}{CREATED.format(size=size)}{line}{rest}"
+    assert told_of in told(tmp_path / "run.log", text, "RCP002").message.partition("it did, and")[2]
