@@ -272,6 +272,35 @@ def test_a_program_failed_only_where_its_error_was_no_suppressed_one_and_no_quot
     assert _first.verdict(with_(one, told)).startswith(begins)
 
 
+MILD, WARNING = Severity.INFO, Severity.WARNING
+
+
+@pytest.mark.parametrize(
+    ("severities", "begins"),
+    [
+        ([MILD], "No errors or warnings; one thing to look at: RCP003 is wrong"),
+        ([WARNING], "One thing to look at: RCP003 is wrong"),
+        ([MILD, MILD], "No errors or warnings; 2 of 2 things cost you about 4 s; first to fix: "),
+        ([WARNING, MILD], "2 of 2 things cost you about 4 s; first to fix: "),
+    ],
+)
+def test_it_is_said_that_there_is_information_alone(
+    one: Report, severities: list[Severity], begins: str
+) -> None:
+    cost = Cost(ms=2000.0, basis="estimated")
+    codes = ("RCP003", "RCP016")[: len(severities)]
+    told = zip(codes, severities, strict=True)
+    report = with_(one, *(finding(code, cost, severity=severity) for code, severity in told))
+    assert _first.verdict(report).startswith(begins)
+    first = " ".join(Text.render(report, Options(color=False)).split())
+    assert ("No errors or warnings; " in first) is (WARNING not in severities)
+
+
+def test_nor_is_it_where_the_program_failed_for_an_unknown_reason(one: Report) -> None:
+    failed = with_(one, finding("RCP003", severity=MILD), tables={"errors": [{"error": "x"}]})
+    assert "No errors" not in _first.verdict(failed)
+
+
 def test_the_bar_adds_up(one: Report) -> None:
     frames = [
         {"frame": "0/0", "compile_s": 6.0},
@@ -567,7 +596,7 @@ def test_rules_that_name_lines_of_generated_code_are_known() -> None:
     # A difference of results, summaries and what is said of a whole run have no line of their own;
     # IND002 only asks whether the weights are the module's, rules of recompiles and GBR001, what
     # takes a number or a size, and the last three, what stands beside it, or whose a line is.
-    asked = {"IND002", "RCP002", "RCP005", "RCP007", "RCP016", "GBR001"}
+    asked = {"IND002", "RCP002", "RCP005", "RCP007", "RCP016", "GBR001", "GBR002"}
     beside = {"GBR019", "IND019", "ERR017"}
     assert found - {"NUM001", "ONE019", "CMP001", "CMP008"} - asked - beside == _PLACED
 

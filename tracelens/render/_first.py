@@ -8,7 +8,7 @@ from tracelens.render import _words
 from tracelens.report import Finding, Report, Severity, two_digits
 from tracelens.words import length
 
-__all__ = ["NO_TIME", "to_fix", "unknown_cost", "verdict"]
+__all__ = ["NO_TIME", "is_mild", "to_fix", "unknown_cost", "verdict"]
 
 #: How the words about a finding begin that costs no time.
 NO_TIME = "none in time"
@@ -64,10 +64,24 @@ def verdict(report: Report) -> str:
     if _is_failure(told[0]):
         who = "The program" if len(report.runs) < 2 else "A program"
         return f"{who} failed: {first}{rest}"
+    mild = "No errors or warnings; " if is_mild(report) else ""
     if len(told) == 1:
-        return f"One thing to look at: {first}{_its_cost(told[0])}"
+        one = f"{mild}one" if mild else "One"
+        return f"{one} thing to look at: {first}{_its_cost(told[0])}"
     what = "fix" if chosen.advice else "read"
-    return f"{_costs(told, chosen)}; first to {what}{_though(told, chosen)}: {first}"
+    return f"{mild}{_costs(told, chosen)}; first to {what}{_though(told, chosen)}: {first}"
+
+
+def is_mild(report: Report) -> bool:
+    """Whether all that is told is information, and the program is not known to have failed.
+
+    Nor is it told of a message that a text quotes, which somebody's program did fail with.
+    """
+    failed = report.tables.get("errors") or any(run.ended == "error" for run in report.runs)
+    told = report.told
+    quoted = any(one.code.startswith("ERR") for one in told)
+    mild = bool(told) and all(one.severity is Severity.INFO for one in told)
+    return mild and not (failed or quoted)
 
 
 def to_fix(told: tuple[Finding, ...]) -> Finding:

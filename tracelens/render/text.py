@@ -115,13 +115,14 @@ class _Page:
     def first(self) -> Iterator[str]:
         """Yield what is wrong in a sentence, and where the time went."""
         told, found = self.report.told, _spent.by_run(self.report)
-        if len(told) > 1:
+        says = len(told) > 1 or _first.is_mild(self.report)
+        if says:
             sentence = f"{one_line(_first.verdict(self.report))}."
             yield from (self.paint("bold", line) for line in wrap(sentence, self.width))
         if len(told) > MAX_FULL:  # its first screen is all that many will read
             yield from chain.from_iterable(map(self.advice, told[0].advice[:1]))
         yield from map(one_row, _spent.lines(found, self.width))
-        if found.bars or len(told) > 1:
+        if found.bars or says:
             yield ""
 
     def findings(self, findings: Sequence[Finding]) -> Iterator[str]:

@@ -22,6 +22,11 @@ _RECORD = (
     'record it with TORCH_LOGS="graph_breaks,recompiles,guards,graph_code,output_code" '
     "ONEDNN_VERBOSE=1 python app.py > run.log 2>&1"
 )
+#: Where it was: the log of a program that compiles holds something, with these.
+_UNCALLED = (
+    f"{_RECORD}; if it was, nothing was compiled: see that the program calls what torch.compile "
+    "returned (tracelens explain CMP007)"
+)
 
 
 class Look(NamedTuple):
@@ -64,7 +69,7 @@ _IMPORT = re.compile(r"^(?:import|from) torch\b", re.MULTILINE)
 def look(path: str) -> Look:
     """Return what the file ``path`` looks like; standard input has been read and is not known."""
     if path == "-":
-        return Look("plain program output", _RECORD)
+        return Look("plain program output", _UNCALLED)
     try:
         with opened(path) as file:
             head = _inflated(file.read(HEAD))
@@ -110,7 +115,7 @@ def _look_at_text(text: str) -> Look:
         return Look("a Python program", _RECORD.replace("app.py", "FILE"))
     if "Traceback (most recent call last):" in text:
         return Look("the output of a program that failed", _RECORD)
-    return Look("plain program output", _RECORD)
+    return Look("plain program output", _UNCALLED)
 
 
 def _look_at_json(text: str) -> Look:
