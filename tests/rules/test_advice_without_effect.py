@@ -114,3 +114,29 @@ def test_what_only_grows_is_filled_before_compiling(
     assert old in text
     found = about("RCP007", text.replace(old, new), tmp_path)
     assert found.advice[0].id == advised
+
+
+@pytest.mark.parametrize(
+    ("behind", "captured"),
+    [
+        ("lens[mask].tolist()", False),
+        ("pack_padded_sequence(x, lens)", False),
+        ("x[mask] + 1", True),
+    ],
+)
+def test_a_size_is_not_captured_whose_numbers_the_next_lines_read(
+    behind: str, captured: bool, tmp_path: Path
+) -> None:
+    """Inductor raised there: `Could not guard on data-dependent expression`."""
+    records = fixture("GBR008", "fires-nonzero-2.13.log").split("Graph break in user code at ")
+    head = records[0]
+    (mask,) = {one for one in records[2:3] if "in g_mask" in one}
+    later = mask.replace(":37", ":38").replace("line 37,", "line 38,")
+    later = later.replace("x[x > 0] + 1", behind)
+    start = "Graph break in user code at "
+    text = f"{head}{start}{mask.removesuffix(head)}{head}{start}{later.removesuffix(head)}"
+    path = tmp_path / "run.log"
+    path.write_text(text)
+    found = [one for one in analyze(str(path)).findings if one.code == "GBR008"]
+    first = next(one for one in found if one.where is not None and one.where.line == 37)
+    assert ("capture-size" in {one.id for one in first.advice}) is captured

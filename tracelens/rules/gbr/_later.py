@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.dynamo.needed_numbers import DECIDES
 
-__all__ = ["branches_on"]
+__all__ = ["branches_on", "reads_behind"]
+
+#: A line that reads numbers: of a tensor whose size is unknown, Inductor raised.
+_READS = re.compile(r"\.(?:item|tolist)\(|\bpack_padded_sequence\(")
 
 #: The names on the left of an assignment.
 _NAMES = re.compile(r"([A-Za-z_]\w{0,60}(?:, ?[A-Za-z_]\w{0,60}){0,8}) ?= ?[^=]")
@@ -24,6 +28,16 @@ def branches_on(site: BreakSite) -> bool:
         return False
     names = re.compile(rf"\b(?:{found[1].replace(' ', '').replace(',', '|')})\b")
     return any(_decides(seen.text, code, names) for _, seen in site.events)
+
+
+def reads_behind(file: str, function: str, line: int, found: Iterable[BreakSite]) -> bool:
+    """Whether the graph breaks behind a line of a function as well, at one that reads numbers."""
+    return any(
+        (site.line.file, site.line.function) == (file, function)
+        and site.line.line > line
+        and _READS.search(site.line.code)
+        for site in found
+    )
 
 
 def _decides(text: str, code: str, names: re.Pattern[str]) -> bool:
