@@ -158,6 +158,27 @@ def test_flex_attention_is_for_scores_that_change_and_for_no_cpu(
     assert [advice.id for advice in rule.advise(data)] == told
 
 
+@pytest.mark.parametrize(("read", "is_carried"), [("buf3, buf0", True), ("buf3, arg0_1", False)])
+def test_scores_that_the_next_layer_adds_to_its_own_are_needed(
+    read: str, *, is_carried: bool
+) -> None:
+    """No fused kernel returns them; a mask that all layers add is another thing."""
+    first, second = found(
+        FIRST,
+        "cpp_fused__softmax_mul_0(buf0, buf1)",
+        LAST,
+        "extern_kernels.bmm(buf2, arg1_1, out=buf3)",
+        f"cpp_fused__softmax_add_12({read}, buf4)",
+        "extern_kernels.bmm(buf4, arg1_1, out=buf5)",
+        "return (buf5, )",
+    )
+    # What reads both may be the softmax of either.
+    assert (first.is_carried, second.is_carried) == (is_carried, is_carried)
+    expected = Cause.CARRIED if is_carried else Cause.WRITTEN_OUT
+    assert cause_of(first) is expected
+    assert bool(reason(expected, [first], fused=False)) is is_carried
+
+
 def test_dropout_and_a_call_that_torch_took_apart_show_in_the_name() -> None:
     kernel = "cpp_fused__safe_softmax_native_dropout_1(buf0, buf1)"
     (one,) = found(FIRST, kernel, LAST, "return (buf2, )")

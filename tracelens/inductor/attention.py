@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -41,6 +42,8 @@ class Unfused(msgspec.Struct, frozen=True):
     written: tuple[Content, ...]
     #: Whether something but the second product needs the weights, in a graph without a backward.
     is_shared: bool
+    #: Whether another softmax reads these scores as well, as a bias that goes from layer to layer.
+    is_carried: bool = False
     #: Whether the log shows that the softmax normalizes what the second product sums over.
     is_certain: bool = False
     #: Whether products of their own make what is added to the scores: it has a gradient, too.
@@ -136,6 +139,7 @@ def unfused_attention(seen: Seen[OutputModule]) -> Iterator[Unfused]:
                     last,
                     written,
                     is_shared=_is_shared(module, scores, written),
+                    is_carried=_is_carried(module, flow, scores),
                     is_certain=certain,
                     has_learned_bias="add" in kernel.fused
                     and _is_bias_computed(module, reader, step),
@@ -220,6 +224,20 @@ def _is_shared(module: OutputModule, scores: Content, results: Sequence[Content]
     weights = [result for result in results if result.count == scores.count]
     needed = any(result.returned or len(result.readers) > 1 for result in weights)
     return needed and module.graph != "forward"
+
+
+def _is_carried(module: OutputModule, flow: Dataflow, scores: Content) -> bool:
+    """Whether a second softmax reads the scores, by their name, beside others of as many.
+
+    A buffer of another name may reuse their memory; one softmax may read two products, as of
+    queries with keys and with positions.
+    """
+    named = re.compile(rf"\b{re.escape(scores.name)}\b")
+    kernels = [one for one in scores.readers if _softmax(module, one)]
+    kernels = [one for one in kernels if named.search(one.code.text)]
+    read = (_products_of(module, flow, one) for one in kernels)
+    others = (one for products in read for one in products if one is not scores)
+    return len(kernels) > 1 and any(one.count == scores.count for one in others)
 
 
 def _is_bias_computed(module: OutputModule, softmax: Step, first: Step) -> bool:

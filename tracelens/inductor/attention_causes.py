@@ -53,6 +53,8 @@ class Cause(Enum):
     CAPPED = "capped"
     #: It needs the weights for something else, too, and a fused kernel does not return them.
     SHARED = "shared"
+    #: Another attention adds its scores to those of its own, and a fused kernel returns none.
+    CARRIED = "carried"
     #: It is scaled_dot_product_attention with other than four dimensions.
     DIMENSIONS = "dimensions"
     #: It is scaled_dot_product_attention, and torch decomposed that.
@@ -61,6 +63,8 @@ class Cause(Enum):
 
 def cause_of(found: Unfused) -> Cause:
     """Return the first cause that holds."""
+    if found.is_carried:
+        return Cause.CARRIED
     if found.has_dropout and found.kernel.device == "cpu":
         return Cause.DROPOUT
     if found.is_shared:
@@ -81,7 +85,7 @@ def by_module(found: Unfused) -> bool:
 
 def folded(found: Unfused) -> int | None:
     """Return how many dimensions there are, where the fused kernels take another number."""
-    dropped = found.is_shared or found.has_dropout
+    dropped = found.is_shared or found.is_carried or found.has_dropout
     return None if dropped or found.dimensions == FUSED else found.dimensions
 
 
@@ -163,19 +167,7 @@ def _why(cause: Cause, found: Unfused) -> str:
             f"{found.dimensions} dimensions. The fused kernels take four, (batch, heads, length, "
             "size), so torch decomposed it."
         )
-    if cause is Cause.CAPPED:
-        return (
-            "The program caps the scores with tanh, for which scaled_dot_product_attention has no "
-            "argument."
-        )
-    if cause is Cause.SHARED:
-        return "Something else reads the weights, too, and a fused kernel would not return them."
-    if cause is Cause.DECOMPOSED:
-        return (
-            "It is scaled_dot_product_attention, or Inductor recognized it as such, and torch "
-            "decomposed it."
-        )
-    return "Weights are dropped at random, for which there is no fused CPU kernel."
+    return _WHY[cause]
 
 
 def reason(
@@ -183,6 +175,8 @@ def reason(
 ) -> str | None:
     """Return why there is nothing to do; ``fused``: the log has a fused kernel, too."""
     found = group[0]
+    if cause is Cause.CARRIED:
+        return "another layer needs the scores, which no fused kernel returns"
     if cause is Cause.CAPPED and found.kernel.device == "cpu":
         return "on a CPU, flex_attention is no faster than this, and does not train"
     if cause is Cause.WRITTEN_OUT and is_bias_trained(found):
@@ -213,6 +207,16 @@ def _few(group: Sequence[Unfused], call_ms: float) -> str | None:
 
 
 _WRITTEN = "The program writes attention out, and no pattern of Inductor's matched it."
+_WHY = {
+    Cause.CAPPED: "The program caps the scores with tanh, for which scaled_dot_product_attention "
+    "has no argument.",
+    Cause.CARRIED: "Another layer adds these scores to its own, and a fused kernel returns none.",
+    Cause.DECOMPOSED: "It is scaled_dot_product_attention, or Inductor recognized it as such, and "
+    "torch decomposed it.",
+    Cause.DROPOUT: "Weights are dropped at random, for which there is no fused CPU kernel.",
+    Cause.SHARED: "Something else reads the weights, too, and a fused kernel would not return "
+    "them.",
+}
 _MODULE = "`nn.MultiheadAttention` writes attention out where it may return the weights."
 _SHORT = f" With up to {SHORT} keys per query a fused kernel may be slower."
 _MASKED = (
