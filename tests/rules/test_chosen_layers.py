@@ -12,6 +12,7 @@ from tracelens.report import Finding, Severity
 
 RULES = Path(__file__).parents[2] / "fixtures" / "rules"
 STEPS = RULES / "RCP007-module-int-attribute/quiet-chooses-layers-2.13.log.gz"
+BEHIND = RULES / "RCP003-first-dynamic-recompile/fires-behind-a-break-2.13.log.gz"
 OPERATION = RULES / "RCP002-tensor-size-keeps-changing/fires-by-an-operation.log"
 
 
@@ -69,3 +70,16 @@ def test_the_line_is_that_of_a_size_which_later_calls_did_not_have(
     head, line, rest = OPERATION.read_text(encoding="utf-8").partition("I1127 06:35:35.974000")
     text = f"{head}{CREATED.format(size=size)}{line}{rest}"
     assert told_of in told(tmp_path / "run.log", text, "RCP002").message.partition("it did, and")[2]
+
+
+@pytest.mark.parametrize("has_guards", [True, False])
+def test_what_is_used_behind_a_break_is_to_be_marked_as_well(
+    tmp_path: Path, *, has_guards: bool
+) -> None:
+    """`y` is an argument, and no guard of the first part names it."""
+    text = gzip.decompress(BEHIND.read_bytes()).decode()
+    lines = text.splitlines(keepends=True)
+    text = "".join(one for one in lines if has_guards or "L['y']" not in one)
+    found = told(tmp_path / "run.log", text, "RCP003")
+    said = next(one.text for one in found.advice if one.id == "mark-dynamic")
+    assert ("Mark those of `y` that are passed in, too" in said) is has_guards

@@ -26,6 +26,7 @@ from tracelens.dynamo.recompile_history import (
 )
 from tracelens.dynamo.recompile_variants import is_condition, is_size, is_special, subject_of
 from tracelens.logs.recompiles import MAX_DIGITS, Source, TensorMismatch, ValueCheck
+from tracelens.report.stories import as_written
 from tracelens.rules.rcp._changes import about
 from tracelens.rules.rcp._data import Function, guards_of
 from tracelens.rules.rcp._marking import FirstChangeData
@@ -45,6 +46,7 @@ __all__ = [
     "has_more",
     "is_cut_later",
     "left_out",
+    "resumed_with",
     "told_of",
 ]
 
@@ -221,6 +223,25 @@ def has_more(changes: Iterable[Change], source: str, index: int | None) -> bool:
         if found and max(map(len, found.values())) + is_one_more > PAIR:
             return True
     return False
+
+
+def resumed_with(
+    changes: list[Change], symbols: Iterable[Dimension], trees: Table[GuardTree]
+) -> tuple[str, ...]:
+    """Return what else is a symbol where the function resumes behind a break, for that change.
+
+    The names are of the function: its arguments, or what it computed of them before the break.
+    """
+    first, known = changes[0].history, {name for name, _ in symbols}
+    found: dict[str, None] = {}
+    for change in changes:
+        own = {id(step) for step in change.steps}
+        for history in change.owners:
+            is_rest = as_written(history.function) == first.function != history.function
+            if is_rest and history.file == first.file:
+                entries = (entry_of(one.place, trees) for one in history.steps if id(one) in own)
+                found |= dict.fromkeys(name for one in entries for name, _ in symbolic(one))
+    return tuple(name for name in found if name.isidentifier() and name not in known)
 
 
 def left_out(changes: Iterable[Change], trees: Table[GuardTree]) -> str:

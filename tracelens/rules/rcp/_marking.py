@@ -76,6 +76,8 @@ class FirstChangeData(RecompileData):
     since: dict[str, str] = {}
     #: Whether the tensor is an argument, or an entry of one.
     is_passed: bool = False
+    #: What is a symbol behind a graph break of the function as well: arguments of it, or not.
+    behind: tuple[str, ...] = ()
     #: The dimensions of the function's arguments that changed.
     changed: tuple[Mark, ...] = ()
 
@@ -100,12 +102,24 @@ def mark(data: FirstChangeData) -> str:
     if _by_caller(data):
         return (
             f"Mark {dimensions(data.marks)}, with `torch._dynamo.maybe_mark_dynamic`, before the "
-            f"first call{loops}: {less}.{rest}{_MADE if data.is_of_library else ''}"
+            f"first call{loops}: {less}.{rest}{_behind(data)}"
+            f"{_MADE if data.is_of_library else ''}"
         )
     return (
         f"Mark {dimensions(data.marks)} before the first call, in every loop that calls it: "
         f"{less}. A slice or a copy of a marked tensor is not marked. "
-        f"`maybe_mark_dynamic` does not raise where the code needs a constant.{rest}"
+        f"`maybe_mark_dynamic` does not raise where the code needs a constant.{rest}{_behind(data)}"
+    )
+
+
+def _behind(data: FirstChangeData) -> str:
+    """Name what is compiled for the same change behind a break: the log shows no signature."""
+    if not data.behind:
+        return ""
+    names = few([f"`{name}`" for name in data.behind])
+    return (
+        f" Mark those of {', '.join(names)} that are passed in, too: the graph breaks, and what "
+        "comes behind it is compiled for their sizes."
     )
 
 

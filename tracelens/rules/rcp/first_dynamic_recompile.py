@@ -37,6 +37,7 @@ from tracelens.rules.rcp._first_change import (
     has_more,
     is_cut_later,
     left_out,
+    resumed_with,
     told_of,
 )
 from tracelens.rules.rcp._last import FEW_SIZES, is_smaller, is_trained, one_size
@@ -317,6 +318,7 @@ class FirstDynamicRecompile(RecompileRule):
                 "has_strides": (function, file, line) in strides,
                 "has_lengths": has_lengths(first, symbols, trees),
                 "has_more": has_more(changes, source, index),
+                "behind": resumed_with(changes, symbols, trees),
                 "is_trained": is_trained(steps, trees, facts),
             }
             data = data.model_copy(update=told)
