@@ -12,6 +12,7 @@ from tracelens.report import Finding, Severity
 
 RULES = Path(__file__).parents[2] / "fixtures" / "rules"
 STEPS = RULES / "RCP007-module-int-attribute/quiet-chooses-layers-2.13.log.gz"
+CHOSEN = RULES / "RCP004-int-argument-specialised/quiet-chooses-layers-2.13.log.gz"
 BEHIND = RULES / "RCP003-first-dynamic-recompile/fires-behind-a-break-2.13.log.gz"
 OPERATION = RULES / "RCP002-tensor-size-keeps-changing/fires-by-an-operation.log"
 
@@ -83,3 +84,22 @@ def test_what_is_used_behind_a_break_is_to_be_marked_as_well(
     found = told(tmp_path / "run.log", text, "RCP003")
     said = next(one.text for one in found.advice if one.id == "mark-dynamic")
     assert ("Mark those of `y` that are passed in, too" in said) is has_guards
+
+
+@pytest.mark.parametrize(
+    ("line", "file", "severity"),
+    [
+        ("self.into[step](x).relu()", "nn/modules/container.py", Severity.NONE),
+        ("self.into(x).relu() * step", "proj/model.py", Severity.WARNING),
+        ("self.into(x[:, :step]).relu()", "proj/model.py", Severity.WARNING),
+    ],
+)
+def test_an_argument_that_chooses_layers_needs_an_entry_for_each(
+    tmp_path: Path, line: str, file: str, severity: Severity
+) -> None:
+    text = gzip.decompress(CHOSEN.read_bytes()).decode()
+    text = text.replace("self.into[step](x).relu()", line).replace("nn/modules/container.py", file)
+    found = told(tmp_path / "run.log", text, "RCP004")
+    assert found.severity is severity
+    assert bool(found.advice) is (severity is Severity.WARNING)
+    assert ("chooses layers of its own" in found.message) is (severity is Severity.NONE)

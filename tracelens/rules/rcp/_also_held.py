@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo.held_values import CERTAIN, Held, held_at
-from tracelens.dynamo.recompile_history import History, series, settles
+from tracelens.dynamo.recompile_history import History, Step, series, settles
 from tracelens.dynamo.recompile_variants import is_size
 from tracelens.logs.recompiles import ValueCheck
 from tracelens.report import Advice, FindingData
@@ -46,7 +46,9 @@ ALONE = frozenset(
 _ITEMS = re.compile(r"(?:\[[^\[\]]{1,80}\]){1,20}\Z")
 _LAYER = re.compile(r"\['\d{1,5}'\]")
 #: A call of what a list of a module's holds at a place: ``self.linears[step](x)``.
-_PICKED = re.compile(r"\bself(?:\.\w{1,60}){1,6}\[[^\[\]\n]{1,80}\]\(")
+_PICKED = re.compile(r"\bself(?:\.\w{1,60}){1,6}\[[^\[\]\n:]{1,80}\]\(")
+#: How torch's lists of modules are asked for one of them.
+_CONTAINER, _ONE = "nn/modules/container.py", "operator.index("
 #: What waits on the stack behind a graph break: a name that the program does not have.
 _STACK = "___stack"
 #: Others, and values of each, that a sentence names.
@@ -71,6 +73,16 @@ class AlsoHeld(FindingData):
     def is_attribute(self) -> bool:
         """Whether it is a whole number that a module keeps: one setting is for all of them."""
         return self.kind == "integer" and "." in self.source
+
+
+def chooses(step: Step) -> bool:
+    """Whether the number of a reason that failed chooses one of a list of modules."""
+    said = step.failure.comment if step.failure else None
+    if said is None:
+        return False
+    if said.file.endswith(_CONTAINER):
+        return _ONE in said.code
+    return bool(_PICKED.search(said.code))
 
 
 def picking(others: Iterable[AlsoHeld]) -> str:

@@ -28,6 +28,7 @@ from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity
 from tracelens.report.stories import Story
+from tracelens.rules.rcp._also_held import chooses
 from tracelens.rules.rcp._branched import BRANCH, branched
 from tracelens.rules.rcp._changes import and_earlier, owner
 from tracelens.rules.rcp._data import RecompileData, RecompileRule, is_global
@@ -58,6 +59,9 @@ _WHY = {
     "range({}) does.",
     True: "this one did, and a line of code turned it into a constant again.",
 }
+#: Of a number by which layers of a list are chosen.
+_CHOOSES = "Each value chooses layers of its own, which need an entry each, up to the limit."
+_EACH = "each value chooses layers of its own, which need an entry each"
 
 
 class IntData(RecompileData):
@@ -93,7 +97,8 @@ class IntArgumentSpecialised(RecompileRule):
     ## When it is harmless
     One recompile, after which the number is a symbol, is by design (RCP003); 0 and 1 keep an entry
     of their own, so two can be. A later guard such as ``0 <= n`` is a branch of the program on the
-    symbol, and is bounded by the number of branches (RCP023).
+    symbol, and is bounded by the number of branches (RCP023). A number that chooses layers of a
+    list needs an entry for each of them: a note, below the limit.
 
     ## What to do
     Pass a tensor, or keep the counter outside. Do not compile with ``dynamic=False``; do not use
@@ -257,6 +262,7 @@ class IntArgumentSpecialised(RecompileRule):
             common = series_data(self.code, group, place.code, held=held)
             static = not made.are_of(group) and made.holds_static(group)
             data = IntData(**dict(common), is_static=static, has_layers=_has_layers(steps, trees))
+            layers = any(map(chooses, steps))
             yield self.finding(
                 function,
                 user_code.short(file),
@@ -264,14 +270,15 @@ class IntArgumentSpecialised(RecompileRule):
                 source,
                 title=f"`{function}` is compiled again for every value of the integer `{source}`",
                 message=f"`{source}` was {', '.join(numbers[:MAX_VALUES])}{more} and then another "
-                f"value: {times}. {_why(data, known=known)}",
+                f"value: {times}. {_CHOOSES if layers else _why(data, known=known)}",
                 severity=self.severity if certain else Severity.INFO,
+                harmless=_EACH if layers and not data.is_hit else None,
                 confidence=Confidence.HIGH if certain else Confidence.MEDIUM,
                 count=len(steps),
                 where=user_code.where(place),
                 evidence=[step.quote() for step in steps[:MAX_QUOTED]],
                 cost=cost_of(steps, frames),
-                advice=self.advise(data),
+                advice=() if layers else self.advise(data),
                 data=data,
             )
 
