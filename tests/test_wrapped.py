@@ -38,7 +38,7 @@ def test_an_object_that_forward_makes_does_not_hide_what_it_calls() -> None:
     found = analyze(str(FIXTURE / "fires-forward-called.log.gz")).told[0]
     (advice,) = found.advice
     assert advice.id == "compare-eager"
-    assert advice.env == "TORCH_COMPILE_DISABLE=1"
+    assert advice.env == "TORCHDYNAMO_DISABLE=1"
     assert "reached through oddlib/__init__.py:37" in advice.text
 
 

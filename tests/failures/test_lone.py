@@ -144,7 +144,7 @@ def test_what_broke_a_graph_or_was_warned_of_ended_nothing(name: str, tmp_path: 
 
 def test_a_wheel_is_not_mended_by_leaving_compiling_out(tmp_path: Path) -> None:
     said = _first(WHEEL, tmp_path).model_dump_json()
-    assert "TORCH_COMPILE_DISABLE" not in said
+    assert "TORCHDYNAMO_DISABLE" not in said
     assert "subprocess-exited" not in said
 
 

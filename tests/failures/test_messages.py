@@ -136,7 +136,7 @@ TEXTS = {
             "larger than self torch.Size([1, s2 - 1, 15]) apart from dimension 2"
         ),
         "ERR015",
-        "TORCH_COMPILE_DISABLE",
+        "TORCHDYNAMO_DISABLE",
     ),
     "ptxas": (
         (

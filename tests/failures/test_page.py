@@ -24,7 +24,7 @@ The program ended in an error. Look for the words of its message here, or let tr
 
 The text may be pasted as it is: behind a logger's prefix, in a box, cut, wrapped, of many ranks.
 The innermost message counts: `InductorError` and `BackendCompilerFailed` say where it was caught.
-To go on meanwhile, `TORCH_COMPILE_DISABLE=1` runs the program without compiling.
+To go on meanwhile, `TORCHDYNAMO_DISABLE=1` runs the program without compiling.
 """
 
 TAIL = """## How often the first line is right

@@ -139,7 +139,7 @@ def test_an_address_that_triton_refuses(beside: str, advice: str, tmp_path: Path
     assert found.code == "ERR000"
     assert "CPU" not in found.title.partition(":")[0]
     assert ids(found)[0] == advice
-    assert "current-device" in ids(found)
+    assert "tensors-device" in ids(found)
 
 
 @pytest.mark.parametrize(

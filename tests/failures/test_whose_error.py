@@ -34,7 +34,7 @@ GENERATED = '  File "/tmp/torchinductor_ana/ab/cab.py", line 40, in call\n    bu
 LOADER = f'  File "{TORCH}/utils/data/_utils/worker.py", line 374, in _worker_loop\n    fetch()\n'
 #: What is raised, in the same words wherever it is.
 ERROR = "KeyError: 'x'\n"
-COMPILE = ("TORCH_COMPILE_DISABLE", "torch._dynamo.reset", "compiler.disable")
+COMPILE = ("TORCHDYNAMO_DISABLE", "torch._dynamo.reset", "compiler.disable")
 
 
 def first(tmp_path: Path, text: str) -> Finding:
@@ -77,7 +77,7 @@ def test_the_same_error_below_compiled_code(frames: str, said: str, tmp_path: Pa
     assert found.code == "ERR000"
     assert said in found.message
     assert "outside of compiled code" not in found.message
-    assert "TORCH_COMPILE_DISABLE=1" in advised(found)
+    assert "TORCHDYNAMO_DISABLE=1" in advised(found)
 
 
 def test_a_wrapper_around_the_failing_function_does_not_tell_what_ran(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_torchrun_is_no_rank_that_waits() -> None:
 def test_what_comes_late_may_be_of_compiled_code(error: str, tmp_path: Path) -> None:
     found = first(tmp_path, BROKEN + HEAD + CALL + OWN + error + "\n")
     assert "outside of compiled code" not in found.message
-    assert "TORCH_COMPILE_DISABLE=1" in advised(found)
+    assert "TORCHDYNAMO_DISABLE=1" in advised(found)
 
 
 def test_a_name_that_torch_logs_does_not_know_is_no_error_of_the_program() -> None:
@@ -192,4 +192,4 @@ def test_what_autograd_says_of_compiled_graphs_too_is_not_called_the_programs(
     assert found.code == "ERR000"
     assert ("of the program's own" not in found.message) is is_open
     assert ("in the program itself" not in found.message) is is_open
-    assert ("TORCH_COMPILE_DISABLE=1" in advised(found)) is is_open
+    assert ("TORCHDYNAMO_DISABLE=1" in advised(found)) is is_open

@@ -79,7 +79,7 @@ def test_what_a_start_brings_is_not_said_to_be_told_elsewhere(tmp_path: Path) ->
         text = entry("00:00", "00:10") + again("00:11", reason=reason)
         harmless = told(tmp_path, text + entry("00:12", "00:50", "0/1")).harmless or ""
         assert harmless.startswith(start)
-        assert ("TORCH_COMPILE_DISABLE" in harmless) is (reason == SIZE)
+        assert ("TORCHDYNAMO_DISABLE" in harmless) is (reason == SIZE)
 
 
 def test_guards_of_a_call_come_after_the_time_of_compiling(tmp_path: Path) -> None:
@@ -200,4 +200,4 @@ def test_a_run_that_is_short_beside_compiling_is_to_be_compared(
     text = entry("00:00", "00:40") + ("" if ms is None else run_of(ms))
     harmless = told(tmp_path, text).harmless or ""
     assert harmless.startswith(f"one compilation is what a start takes{more}")
-    assert ("TORCH_COMPILE_DISABLE=1" in harmless) is bool(more)
+    assert ("TORCHDYNAMO_DISABLE=1" in harmless) is bool(more)

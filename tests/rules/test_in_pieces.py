@@ -19,7 +19,7 @@ FIXTURES = Path(__file__).parents[2] / "fixtures" / "rules"
 FILTERS = FIXTURES / "GBR009-untraceable-function" / "fires-filters-in-package.log"
 TENSOR = FIXTURES / "GBR001-scalar-from-tensor" / "fires-library.log"
 OF_PARTS = FIXTURES / "RCP003-first-dynamic-recompile" / "fires-config-set-meanwhile.log.gz"
-MEASURE = "TORCH_COMPILE_DISABLE=1"
+MEASURE = "TORCHDYNAMO_DISABLE=1"
 
 
 def first(code: str, text: str, folder: Path) -> Finding:

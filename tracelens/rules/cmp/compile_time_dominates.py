@@ -74,7 +74,7 @@ class CompileTimeDominates(Rule):
     time, this is a note; so is a single compilation, but for a few pasted lines that say it took 30 s,
     and one function, or two, that were compiled once more for a mode of torch, a size of 1, or a
     size that varies, and then served. In a run of a minute they may well take longer than they save: the same
-    with ``TORCH_COMPILE_DISABLE=1`` tells.
+    with ``TORCHDYNAMO_DISABLE=1`` tells.
 
     ## What to do
     A loop of Python is unrolled: compile some rounds of it. A module that a graph calls again and
@@ -377,7 +377,7 @@ def _share(called: CalledOften, spans: Table[CompileSpan]) -> float:
     return 1 - sum(seconds for is_other, seconds in took if is_other) / whole if whole else 1.0
 
 
-_COMPARE = "compare one with TORCH_COMPILE_DISABLE=1"
+_COMPARE = "compare one with TORCHDYNAMO_DISABLE=1"
 _TOLD = "most of it went into recompiles or tuning, which have findings or notes of their own"
 _START = "one compilation is what a start takes"
 _EACH = "each function was compiled once, and once more for sizes or modes: what a start takes"

@@ -376,7 +376,7 @@ def without_compiling() -> Remedy:
     return Remedy(
         "without-compiling",
         "To go on meanwhile, run without compiling; the program is then slower, and works.",
-        env="TORCH_COMPILE_DISABLE=1",
+        env="TORCHDYNAMO_DISABLE=1",
         applies=lambda data: not isinstance(data, FailureData) or "wheel" not in data.facts,
         when="until it is mended",
         basis="source",

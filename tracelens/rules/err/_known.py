@@ -85,7 +85,7 @@ def _mend(data: FailureData) -> str:
     if package := user_code.package(data.file):
         return (
             f"`{package}` raises it{at}, outside of compiled code: see what the program passes "
-            "there. If it runs with TORCH_COMPILE_DISABLE=1, what compiled code returned is it: "
+            "there. If it runs with TORCHDYNAMO_DISABLE=1, what compiled code returned is it: "
             "pass what is not compiled."
         )
     return f"Mend it in the program{at}: its traceback shows no part of torch.compile."
@@ -162,10 +162,10 @@ KNOWN = (
     Remedy(
         "engine-without",
         "The exception above it, or behind the colon, is the cause. If nothing is there: leave"
-        " compiling out first (`--enable-torch-compile` of sglang, TORCH_COMPILE_DISABLE=1), then"
+        " compiling out first (`--enable-torch-compile` of sglang, TORCHDYNAMO_DISABLE=1), then"
         " record fewer sizes (`--cuda-graph-max-bs 16`), then none (`--disable-cuda-graph`), and"
         " see with which it is gone.",
-        env="TORCH_COMPILE_DISABLE=1",
+        env="TORCHDYNAMO_DISABLE=1",
         applies=lambda d: d.cause == "engine-capture",
         when="an engine records CUDA graphs",
         basis="untestable",

@@ -257,7 +257,7 @@ CALLS = (
         proof="needs a GPU",
     ),
     Remedy(
-        "current-device",
+        "tensors-device",
         "If all are on a GPU and there are several, a kernel runs on the current one: make that"
         " the tensors'.",
         code="with torch.cuda.device(x.device): ...  # around the call",

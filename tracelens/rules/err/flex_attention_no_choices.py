@@ -121,7 +121,7 @@ class FlexAttentionNoChoices(FailureRule):
             "not-aten",
             "Do not add ATEN to max_autotune_gemm_backends, as the message says: it has no"
             " flex_attention. Without compiling it works, slowly.",
-            env="TORCH_COMPILE_DISABLE=1",
+            env="TORCHDYNAMO_DISABLE=1",
             applies=lambda data: not (_has_kernel(data) or _on_cpu(data)),
             basis="untestable",
             proof="needs a GPU",

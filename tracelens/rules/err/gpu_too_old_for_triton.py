@@ -45,7 +45,7 @@ class GpuTooOldForTriton(FailureRule):
         Remedy(
             "off",
             "Do not compile on this GPU.",
-            env="TORCH_COMPILE_DISABLE=1",
+            env="TORCHDYNAMO_DISABLE=1",
             basis="untestable",
             proof="needs a GPU before compute capability 7.0",
         ),

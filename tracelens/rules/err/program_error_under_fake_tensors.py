@@ -240,7 +240,7 @@ _NARROWS = (
         "Run it once without compiling, or with a backend that compiles nothing: the same error"
         " says that the program is the cause.",
         code='torch.compile(model, backend="eager")',
-        env="TORCH_COMPILE_DISABLE=1",
+        env="TORCHDYNAMO_DISABLE=1",
         applies=lambda d: not _is_told(d),
         basis="untestable",
         proof="it tells whose the error is, and removes nothing",

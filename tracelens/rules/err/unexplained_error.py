@@ -92,7 +92,7 @@ _PLAIN = Remedy(
 _EAGER = Remedy(
     "eager",
     "See whether it is the compiler at all: run it once without compiling.",
-    env="TORCH_COMPILE_DISABLE=1",
+    env="TORCHDYNAMO_DISABLE=1",
     applies=lambda d: (
         not (d.is_apart or d.cause in MISUSED or d.facts.get("eager") or _of_machine(d))
     ),

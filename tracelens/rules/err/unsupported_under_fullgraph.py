@@ -107,7 +107,7 @@ class UnsupportedUnderFullgraph(FailureRule):
         Remedy(
             "observed",
             _observe,
-            env="TORCH_COMPILE_DISABLE=1",
+            env="TORCHDYNAMO_DISABLE=1",
             applies=_observed,
             when="the traced code raises an exception",
             basis="untestable",

@@ -27,7 +27,7 @@ def compare_eager(unnamed: Callable[[BreakData], str]) -> Remedy:
         text,
         when="the same as of the two that name no change, and the line broke the graph five times "
         "or more",
-        env="TORCH_COMPILE_DISABLE=1",
+        env="TORCHDYNAMO_DISABLE=1",
         applies=lambda data: (
             isinstance(data, BreakData) and data.records >= MANY_BREAKS and bool(unnamed(data))
         ),

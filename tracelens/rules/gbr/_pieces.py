@@ -17,7 +17,7 @@ __all__ = ["in_pieces", "without_inner"]
 PIECES = 8
 _MEASURE = (
     " The model is compiled in many pieces. Whether that is faster at all, a run with "
-    "`TORCH_COMPILE_DISABLE=1` tells; if it is not, compile only the part that takes the most "
+    "`TORCHDYNAMO_DISABLE=1` tells; if it is not, compile only the part that takes the most "
     "time, by `torch.compile(part)`."
 )
 
