@@ -912,3 +912,14 @@ def test_what_asks_for_no_change_is_said_in_the_message() -> None:
     finding = rule.finding("it", title="it", message="It breaks.", advice=both)
     assert ids(finding) == ["change"]
     assert finding.message == "It breaks."
+
+
+def test_a_gradient_in_each_round_is_compiled_by_itself() -> None:
+    """Traced, those of all rounds are in one graph; what is marked for it belongs to it."""
+    rules = Path(__file__).parents[2] / "fixtures" / "rules"
+    log = rules / "GBR010-autograd-inside-graph" / "fires-in-rounds-2.13.log"
+    taken, marked = (one for one in analyze(str(log)).findings if one.code == "GBR010")
+    assert [one.id for one in taken.advice] == ["one-gradient", "trace-grad"]
+    assert "the gradients of all rounds are in one graph" in taken.advice[1].text
+    assert marked.title.startswith("`requires_grad_()`")
+    assert marked.explained_by == taken.id

@@ -8,7 +8,14 @@ from tracelens.dynamo import user_code
 from tracelens.report.stories import as_written
 from tracelens.rules.gbr._break_data import BreakData
 
-__all__ = ["goes_over_modules", "named_calls", "round_of", "unrolls", "what_goes_round"]
+__all__ = [
+    "called_in_loop",
+    "goes_over_modules",
+    "named_calls",
+    "round_of",
+    "unrolls",
+    "what_goes_round",
+]
 
 MAX_CALLS = 3
 #: What an object holds: ``for e, expert in enumerate(self.experts):``.
@@ -28,14 +35,19 @@ def goes_over_modules(data: BreakData) -> bool:
     )
 
 
-def round_of(data: BreakData) -> str:
-    """Return the function with the break, where the loop of another calls it; else nothing."""
-    if not unrolls(data) or data.leaves or not data.function.isidentifier():
-        return ""
+def called_in_loop(data: BreakData) -> bool:
+    """Whether the loop of another function, which was given up, calls that of the break."""
+    is_own = not (data.package or data.leaves) and data.function.isidentifier()
+    if data.loop is None or not (data.skipped and is_own):
+        return False
     lost = {as_written(one) for one in data.lost}
     at = next((n for n, one in enumerate(data.stack) if one.function == data.function), 0)
-    called = at > 0 and data.stack[at - 1].function in lost
-    return data.function if called and data.function != "forward" else ""
+    return at > 0 and data.stack[at - 1].function in lost and data.function != "forward"
+
+
+def round_of(data: BreakData) -> str:
+    """Return the function with the break, where a loop of varying rounds calls it; else nothing."""
+    return data.function if unrolls(data) and called_in_loop(data) else ""
 
 
 def what_goes_round(data: BreakData) -> str:

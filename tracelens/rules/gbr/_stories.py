@@ -15,6 +15,7 @@ __all__ = [
     "CLOCKS",
     "PACKING",
     "cold_start",
+    "differentiated",
     "entered",
     "library",
     "recurrent",
@@ -44,6 +45,11 @@ def library(package: str) -> tuple[Story, ...]:
 def training_step(file: str, function: str) -> tuple[Story, ...]:
     """Return the story of a function that calls ``backward()``, logs, counts and takes times."""
     return (("training step", file, function),) if function else ()
+
+
+def differentiated(file: str, function: str) -> tuple[Story, ...]:
+    """Return the story of a function that takes a gradient of what it marks for it."""
+    return (("differentiated", file, function),) if function else ()
 
 
 def recurrent(file: str, function: str) -> tuple[Story, ...]:

@@ -19,8 +19,9 @@ from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules.gbr._called import editable
+from tracelens.rules.gbr._rounds import called_in_loop
 from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule, own
-from tracelens.rules.gbr._stories import traced_autograd, training_step
+from tracelens.rules.gbr._stories import differentiated, traced_autograd, training_step
 
 __all__ = ["AutogradInsideGraph"]
 
@@ -43,6 +44,17 @@ def _is_of_inputs(data: BreakData) -> bool:
     without, the same losses and the same gradients.
     """
     return data.package == "transformers" and data.function == "make_inputs_require_grads"
+
+
+def _traced(data: BreakData) -> str:
+    """Say what tracing makes of the gradient, and of those of a loop."""
+    if not called_in_loop(data):
+        return "Let Dynamo trace it: gradients that are returned are plain tensors of the graph."
+    return (
+        "Or let Dynamo trace it: the gradients of all rounds are in one graph then. Six rounds of "
+        "a small function took 0.13 ms so; with 13 of a larger one, compiling took 50 s of CPU "
+        "time more, and a step was no faster."
+    )
 
 
 class AutogradInsideGraph(SiteRule):
@@ -113,8 +125,25 @@ class AutogradInsideGraph(SiteRule):
             knob=experiment.knob,
         ),
         Remedy(
+            "one-gradient",
+            lambda data: (
+                "Compile what computes one value and its gradient, in place of the "
+                f"`torch.autograd.grad()` in `{data.function}`, and leave the loop that calls it "
+                "uncompiled. Six rounds of a small function took 0.44 ms that way, and 1.7 ms with "
+                "the break."
+            ),
+            when="`torch.autograd.grad()` in a function that a loop of another one calls, in code "
+            "of your own",
+            applies=lambda data: data.name == GRAD and called_in_loop(data),
+            code="value_and_grad = torch.compile(torch.func.grad_and_value(value))  # of one number"
+            "\ngradient, result = value_and_grad(x)",
+            since="2.3",
+            basis="tested",
+            proof="tests/advice/GBR010/one-gradient.py",
+        ),
+        Remedy(
             "trace-grad",
-            "Let Dynamo trace it: gradients that are returned are plain tensors of the graph.",
+            _traced,
             # A library mostly calls requires_grad_() in the same function: tracing then raises.
             when="`torch.autograd.grad()`, in code of your own; the graph breaks nowhere else in "
             "the function, but where `requires_grad` is set",
@@ -198,11 +227,16 @@ class AutogradInsideGraph(SiteRule):
         data = self.data_of(finding)
         if isinstance(data, BreakData) and data.name == BACKWARD and own(data):
             yield from training_step(data.file, data.function)
+        if isinstance(data, BreakData) and data.name == GRAD and own(data):
+            yield from differentiated(data.file, data.function)
         yield from _by_setting(finding)
 
     def follows(self, finding: Finding) -> Iterator[Story]:
-        """Belong to another line that the same setting mends."""
+        """Belong to the gradient that a tensor is marked for, or to what the same setting mends."""
         yield from super().follows(finding)
+        data = self.data_of(finding)
+        if isinstance(data, BreakData) and data.name == "requires_grad_()":
+            yield from differentiated(data.file, data.function)
         yield from _by_setting(finding)
 
     def named(self, site: BreakSite) -> str:
