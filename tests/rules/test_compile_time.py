@@ -201,3 +201,13 @@ def test_a_run_that_is_short_beside_compiling_is_to_be_compared(
     harmless = told(tmp_path, text).harmless or ""
     assert harmless.startswith(f"one compilation is what a start takes{more}")
     assert ("TORCHDYNAMO_DISABLE=1" in harmless) is bool(more)
+
+
+@pytest.mark.parametrize(("functions", "is_note"), [(2, True), (3, False)])
+def test_two_functions_compiled_once_each_are_what_a_start_takes(
+    functions: int, *, is_note: bool, tmp_path: Path
+) -> None:
+    text = "".join(entry(f"0{n}:00", f"0{n}:40", f"{n}/0") for n in range(functions))
+    found = told(tmp_path, text)
+    assert (found.severity is Severity.NONE) is is_note
+    assert ("each function was compiled once" in (found.harmless or "")) is is_note

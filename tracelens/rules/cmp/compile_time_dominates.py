@@ -71,7 +71,8 @@ class CompileTimeDominates(Rule):
     or 30 s by the clocks, nothing is reported. Caches were cold if this was the first run. Logging
     itself takes a part of the time. The seconds of recompiles belong to the RCP findings, and those of
     tuning to the TUN findings, which say what to do about them: where these took most of the
-    time, this is a note; so is a single compilation, but for a few pasted lines that say it took 30 s,
+    time, this is a note; so is a single compilation, but for a few pasted lines that say it took 30
+    s, two functions that were compiled once each, by the clocks,
     and one function, or two, that were compiled once more for a mode of torch, a size of 1, or a
     size that varies, and then served. In a run of a minute they may well take longer than they save: the same
     with ``TORCHDYNAMO_DISABLE=1`` tells.
@@ -130,7 +131,7 @@ class CompileTimeDominates(Rule):
             rest = max(0.0, sums.seconds - told)
             harmless = _harmless(sums, recompiles, is_told=rest < sums.seconds / 2)
             is_start = harmless == _START
-            if harmless in {_START, _ENTRIES, _EACH}:
+            if harmless in {_START, _ONCE, _ENTRIES, _EACH}:
                 harmless += _pays(sums.seconds, sum(row.ms for row in execs) / 1000)
             again = called_often(graphs)
             if again.times:
@@ -325,7 +326,8 @@ def _harmless(sums: CompileSeconds, recompiles: Table[Recompile], *, is_told: bo
     """
     told = _TOLD if is_told else ""
     if not sums.again:
-        return told or (_START if sums.count == 1 else "")
+        once = sums.count <= MAX_FUNCTIONS and sums.basis != "measured"
+        return told or (_START if sums.count == 1 else _ONCE if once else "")
     from tracelens.dynamo.expected_entries import (  # noqa: PLC0415 -- of few logs
         are_whole,
         is_expected,
@@ -380,6 +382,7 @@ def _share(called: CalledOften, spans: Table[CompileSpan]) -> float:
 _COMPARE = "compare one with TORCHDYNAMO_DISABLE=1"
 _TOLD = "most of it went into recompiles or tuning, which have findings or notes of their own"
 _START = "one compilation is what a start takes"
+_ONCE = "each function was compiled once: what a start takes"
 _EACH = "each function was compiled once, and once more for sizes or modes: what a start takes"
 _ENTRIES = "one compilation, and one more for each mode and for sizes that vary: what a start takes"
 
