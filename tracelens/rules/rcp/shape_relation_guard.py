@@ -345,8 +345,9 @@ def _data(cause: str, group: list[tuple[History, Step]], code: str) -> RelationD
 
 def _is_once(steps: list[Step], value: str, trees: Table[GuardTree]) -> bool:
     """Whether the last entry that was made for it is known, and no equation of it is on a value."""
-    last = entry_of(steps[-1].place, trees)
-    equal = re.compile(rf"\b{re.escape(value.rpartition('.')[2])}(?:'\])?\b.{{0,80}} == -?\d")
+    last, name = entry_of(steps[-1].place, trees), value.rpartition(".")[2]
+    end = r"(?:'\])?\b" if name[-1:].isalnum() else ""  # not of `x.size()[1] // 2)`
+    equal = re.compile(rf"\b{re.escape(name)}{end}.{{0,80}} == -?\d")
     return bool(last) and not any(
         equal.search(guard.expression) for tree in last for guard in tree.guards
     )
