@@ -63,7 +63,7 @@ def test_members_that_a_line_compares_cannot_be_one_object(
         ("num_threads", "number of threads once", "inference_mode"),
         ("default_dtype", "default dtype once", "threads"),
         ("autocast(cpu)_enabled", "in one mode", "threads"),
-        ("allow_tf32", "Set TF32 once", "one mode"),
+        ("allow_tf32", "Set TF32 (", "one mode"),
     ],
 )
 def test_only_the_state_that_changed_is_told_to_stay(
