@@ -37,7 +37,7 @@ FROM_OUTSIDE = {
     "compile-classes", "compile-transform", "first-call", "leave-call-out", "leave-step",
     "first-step", "leave-filters",
     "leave-uncompiled", "uncompiled", "leave-counter-out", "leave-script-out",
-    "report-in-eager", "leave-out", "look-up-outside", "outside",
+    "report-in-eager", "leave-out", "look-up-outside", "outside", "ranges-of-package",
     # what it is called with
     "array-dtype", "cast", "clone", "leave-texts", "mark-dynamic", "one-form", "one-layout",
     "one-size",
