@@ -33,6 +33,7 @@ from tracelens.rules.gbr._drawn import DRAW_OUTSIDE, draws
 from tracelens.rules.gbr._raised import raised, reads_property, same_exception
 from tracelens.rules.gbr._rounds import named_calls
 from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, Line, break_data
+from tracelens.rules.gbr._sparse import multiplies, takes_parts
 from tracelens.rules.gbr._stories import within_entered
 from tracelens.rules.gbr._values import VALUES, is_value, reason_of
 from tracelens.words import few
@@ -175,8 +176,11 @@ class BreakInLoopSkipsFrame(Rule):
                 f"{_called(data)}, instead of the function around it."
             ),
             when="a loop in code of your own that holds the line itself, and not in what it calls: "
-            "that would break as before",
-            applies=lambda data: data.is_loop and data.leaves and not data.package,
+            "that would break as before; not for a product with a sparse matrix alone",
+            applies=lambda data: (
+                (data.is_loop and data.leaves and not data.package)
+                and not (multiplies(data) and not named_calls(data))
+            ),
             basis="tested",
             proof="tests/advice/GBR006/compile-body.py",
         ),
@@ -270,6 +274,8 @@ class BreakInLoopSkipsFrame(Rule):
             yield from (called_in_lost(one.file, one.line) for one in data.calls)
             if data.family == "other":  # no other rule is about this break
                 yield graph_break(data.file, data.line)
+            if multiplies(data):  # what makes the matrix, or takes it apart, goes with it
+                yield "sparse", data.file
 
     def follows(self, finding: Finding) -> Iterator[Story]:
         """Belong to what broke the graph; a package's ``<listcomp>`` to the function that holds it.
@@ -287,6 +293,8 @@ class BreakInLoopSkipsFrame(Rule):
             yield from within_entered(data)
             if _is_generated(data):
                 yield lost_around(data.file)
+            if takes_parts(data) and not multiplies(data):
+                yield "sparse", data.file
 
 
 def _is_generated(data: LostData) -> bool:
