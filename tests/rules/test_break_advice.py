@@ -131,7 +131,8 @@ def test_a_tensor_in_place_of_a_size_is_read_all_the_same(
         ("y = x @ chain[self.parents[i].item()]", "indices-in-python", False),
         ("y = x @ chain[last.item()]", "read-outside", False),
         ("x = self.blocks[int(which)](x)", "read-outside", False),
-        ("x = x[rows[i] : rows[j]]", "capture-scalars", True),
+        ("x = x[rows[i] : rows[j]]", "ranges-in-python", False),
+        ("x = x[:, 0 : rows[j].item()]", "capture-scalars", True),
     ],
 )
 def test_a_number_that_python_keeps_is_no_symbol_of_a_graph(

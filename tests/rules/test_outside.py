@@ -35,9 +35,9 @@ FROM_OUTSIDE = {
     "compile-dynamic", "leave-function-out",
     "compile-caller", "compile-forward", "compile-inner", "compile-once", "compile-called-parts",
     "compile-classes", "compile-transform", "first-call", "leave-call-out", "leave-step",
-    "first-step", "leave-filters",
+    "dense-parts", "first-step", "leave-filters",
     "leave-uncompiled", "uncompiled", "leave-counter-out", "leave-script-out",
-    "report-in-eager", "leave-out", "look-up-outside", "outside",
+    "report-in-eager", "leave-out", "look-up-outside", "outside", "ranges-of-package",
     # what it is called with
     "array-dtype", "cast", "clone", "leave-texts", "mark-dynamic", "one-form", "one-layout",
     "one-size",

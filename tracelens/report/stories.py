@@ -38,6 +38,7 @@ __all__ = [
     "last_batch",
     "layers_apart",
     "left_out",
+    "lost_model",
     "number_of",
     "recompiles",
     "resumed",
@@ -82,6 +83,11 @@ def unrolled(file: str, line: int | None) -> Story:
 def called_in_lost(file: str, line: int) -> Story:
     """The function defined there, compiled by itself: its caller is given up, or breaks in it."""
     return "called in lost", file, line
+
+
+def lost_model(package: str) -> Story:
+    """Layers of a package, compiled by themselves: the model that calls them was given up."""
+    return "lost model", package
 
 
 def called_apart(file: str, line: int) -> Story:

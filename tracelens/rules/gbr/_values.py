@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.late import late
 from tracelens.remedies import Remedy
+from tracelens.rules.gbr._sparse import DENSE_PARTS, EDGE_LIST, is_sparse
 
 if TYPE_CHECKING:
     from tracelens.evidence import Table
@@ -33,7 +34,6 @@ __all__ = [
 
 #: How the context of "Failed to convert args/kwargs to proxy" names what has no place in a graph.
 _OBJECT = late(r"UserDefinedObjectVariable\((\w{1,100})\)")
-_SPARSE = "Attempted to wrap sparse Tensor"
 _STRIDED = "Attempted to wrap strided NestedTensor"
 _NO_PROXY = "Failed to convert args/kwargs to proxy"
 _DEFINED = "Invalid call to __build_class__"
@@ -125,10 +125,6 @@ def is_symbol(data: _Told) -> bool:
     return data.value == _SYMBOL
 
 
-def _is_sparse(data: _Told) -> bool:
-    return data.reason.startswith(_SPARSE)
-
-
 def _is_strided(data: _Told) -> bool:
     return data.reason.startswith(_STRIDED)
 
@@ -179,7 +175,7 @@ def _by_name(data: _Told) -> str:
 
 def is_value(data: _Told) -> bool:
     """Tell whether one of these is what broke the graph."""
-    found = (_is_sparse, _is_strided, _is_object, _is_scripted, _is_script, _is_old, _is_class)
+    found = (is_sparse, _is_strided, _is_object, _is_scripted, _is_script, _is_old, _is_class)
     return any(is_it(data) for is_it in (*found, _is_given))
 
 
@@ -211,16 +207,8 @@ VALUES = (
         proof="torch/_dynamo/variables/higher_order_ops.py: validate_args_and_maybe_create_"
         "graph_inputs (2.1 to 2.6)",
     ),
-    Remedy(
-        "dense-parts",
-        "Dynamo traces no sparse tensors. Where most of the time goes to modules that take and "
-        "return dense ones, compile those instead; where it does not, nothing is gained by it: "
-        "leave what takes the sparse one as it is.",
-        when="a sparse tensor",
-        applies=_is_sparse,
-        basis="tested",
-        proof="tests/advice/GBR006/dense-parts.py",
-    ),
+    EDGE_LIST,
+    DENSE_PARTS,
     Remedy(
         "jagged",
         "Make the nested tensor in the layout that Dynamo traces.",

@@ -30,9 +30,11 @@ from tracelens.report.stories import (
 )
 from tracelens.rules import Rule
 from tracelens.rules.gbr._drawn import DRAW_OUTSIDE, draws
+from tracelens.rules.gbr._lost_functions import first_of_all, loops, lost_layers, lost_of
 from tracelens.rules.gbr._raised import raised, reads_property, same_exception
 from tracelens.rules.gbr._rounds import named_calls
 from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, Line, break_data
+from tracelens.rules.gbr._sparse import multiplies, takes_parts
 from tracelens.rules.gbr._stories import within_entered
 from tracelens.rules.gbr._values import VALUES, is_value, reason_of
 from tracelens.words import few
@@ -62,6 +64,8 @@ class LostData(BreakData):
     reads_property: bool = False
     #: Functions that are compiled by themselves since the lost one runs eagerly: where each begins.
     calls: tuple[Line, ...] = ()
+    #: Whether it is the first function that was compiled at all, mostly the model's own.
+    is_first: bool = False
 
 
 def _is_at_start(data: LostData) -> bool:
@@ -175,8 +179,11 @@ class BreakInLoopSkipsFrame(Rule):
                 f"{_called(data)}, instead of the function around it."
             ),
             when="a loop in code of your own that holds the line itself, and not in what it calls: "
-            "that would break as before",
-            applies=lambda data: data.is_loop and data.leaves and not data.package,
+            "that would break as before; not for a product with a sparse matrix alone",
+            applies=lambda data: (
+                (data.is_loop and data.leaves and not data.package)
+                and not (multiplies(data) and not named_calls(data))
+            ),
             basis="tested",
             proof="tests/advice/GBR006/compile-body.py",
         ),
@@ -198,7 +205,7 @@ class BreakInLoopSkipsFrame(Rule):
         codes = LostFrames(frames)
         for site in sites(breaks, setup=setup):
             if site.skipped:
-                first = _lost(site, codes)[0]
+                first = lost_of(site, codes)[0]
                 key = (first.function, first.file)
                 if same := same_exception(site):
                     key = exceptions.setdefault(same, key)
@@ -208,7 +215,7 @@ class BreakInLoopSkipsFrame(Rule):
             places = (place for site in found for place, seen in site.events)
             calls = inside.of(places)
             cost = cost_of_calls(((call.file, call.function) for call in calls), frames)
-            lost = list(dict.fromkeys(one for site in found for one in _lost(site, codes)))
+            lost = list(dict.fromkeys(one for site in found for one in lost_of(site, codes)))
             look_beside(found[:1], breaks, trees)
             yield self._finding(found, lost, calls, cost)
 
@@ -219,7 +226,7 @@ class BreakInLoopSkipsFrame(Rule):
         inside: Sequence[StackFrame],
         cost: Cost | None,
     ) -> Finding:
-        first, in_loop = lost[0], any(_loops(site) for site in found)
+        first, in_loop = lost[0], any(loops(site) for site in found)
         shown = _shown(first, found[0])
         data = LostData(
             **break_data(found[0]).model_dump(exclude={"lost"}),
@@ -228,6 +235,7 @@ class BreakInLoopSkipsFrame(Rule):
             is_loop=in_loop,
             raised=raised(found[0]),
             reads_property=reads_property(found[0]),
+            is_first=first_of_all(found),
             calls=tuple(
                 Line(file=one.file, line=one.line, function=one.function) for one in inside
             ),
@@ -268,8 +276,11 @@ class BreakInLoopSkipsFrame(Rule):
             if not _is_generated(data):
                 yield from dict.fromkeys(lost_around(file) for file in (data.file, *data.lost_in))
             yield from (called_in_lost(one.file, one.line) for one in data.calls)
+            yield from lost_layers(data.package if data.is_first else "", data.lost_in)
             if data.family == "other":  # no other rule is about this break
                 yield graph_break(data.file, data.line)
+            if multiplies(data):  # what makes the matrix, or takes it apart, goes with it
+                yield "sparse", data.file
 
     def follows(self, finding: Finding) -> Iterator[Story]:
         """Belong to what broke the graph; a package's ``<listcomp>`` to the function that holds it.
@@ -287,41 +298,12 @@ class BreakInLoopSkipsFrame(Rule):
             yield from within_entered(data)
             if _is_generated(data):
                 yield lost_around(data.file)
+            if takes_parts(data) and not multiplies(data):
+                yield "sparse", data.file
 
 
 def _is_generated(data: LostData) -> bool:
     return bool(data.package) and data.lost[0].startswith("<")
-
-
-def _loops(site: BreakSite) -> bool:
-    return any(cause.family == "loop" for _, seen in site.events for cause in seen.record.causes)
-
-
-def _lost(site: BreakSite, codes: LostFrames) -> list[Line]:
-    """Return the functions that one break made Dynamo give up, the outermost first.
-
-    Torch names them where the break is in a loop; elsewhere it is the one that was compiled then.
-    """
-    named = [
-        Line(file=cause.context.file, line=cause.context.line, function=cause.context.function)
-        for _, seen in site.events
-        for cause in seen.record.causes[1:]
-        if cause.family == "loop" and cause.context is not None
-    ]
-    named = named or _named(site)
-    if named:
-        return list(dict.fromkeys(named))
-    return [Line(file=one.file, line=one.line, function=one.function) for one in codes.of(site)]
-
-
-def _named(site: BreakSite) -> list[Line]:
-    """Return the functions that records name since torch 2.11; torch's own where no other is."""
-    found = [
-        Line(file=one.file, line=one.line, function=one.function)
-        for _, seen in site.events
-        if (one := seen.record.skipped) is not None
-    ]
-    return [one for one in found if user_code.distance(one.file, one.function) == 0] or found
 
 
 def _quotes(site: BreakSite) -> Iterator[EvidenceLine]:

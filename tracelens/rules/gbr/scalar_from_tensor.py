@@ -32,6 +32,7 @@ from tracelens.rules.gbr._kept import to_state
 from tracelens.rules.gbr._outside import read_outside
 from tracelens.rules.gbr._over_values import ALL_CLASSES, in_python, of_the_loop
 from tracelens.rules.gbr._parts import COMPILE_PARTS
+from tracelens.rules.gbr._ranges import RANGES_IN_PYTHON, RANGES_OF_PACKAGE, ends_at_item, slices_by
 from tracelens.rules.gbr._running import KEEP_IN_BUFFER, is_running, kept_in
 from tracelens.rules.gbr._scalar_data import ScalarData, scalar_data, used_by
 from tracelens.rules.gbr._site_rule import (
@@ -92,6 +93,7 @@ def _captures(data: BreakData) -> bool:
     """Whether a symbol may take the number's place: where Python decides, the break only moves."""
     told = data.name or data.in_function or looks_for_causal(data)
     told = told or is_fake(data) or data.needs_number or data.decides or _bounds(data)
+    told = told or slices_by(data) or (data.inference is False and ends_at_item(data))
     states = data.code.startswith(CONTROL) or to_state(data.code)
     return not (told or states or takes_no_symbol(data.code, data.package))
 
@@ -203,6 +205,8 @@ class ScalarFromTensor(SiteRule):
             proof="tests/advice/GBR001/python-numbers.py",
         ),
         REPORT_IN_EAGER,
+        RANGES_IN_PYTHON,
+        RANGES_OF_PACKAGE,
         INDICES_IN_PYTHON,
         ALL_AT_ONCE,
         SAY_CAUSAL,
@@ -232,11 +236,13 @@ class ScalarFromTensor(SiteRule):
         Remedy(
             "capture-scalars",
             "Let Dynamo capture the number as a symbol; not where attention gets a slice that ends "
-            "at it, in which Inductor may raise. Where Python computes with it further on (math, "
-            "NumPy, range, `if`), the graph breaks there instead.",
+            "at it, or a gradient flows through one, in which Inductor may raise. Where Python "
+            "computes with it further on (math, NumPy, range, `if`), the graph breaks there "
+            "instead.",
             when="its line neither branches on it, nor keeps it, nor indexes a list with it, no "
             "later line that the log shows decides by it, no package converts it there, it is in "
-            "no autograd.Function, and ends no slice of what attention is computed of",
+            "no autograd.Function, and ends no slice of what attention is computed of, nor, where "
+            "gradients are on, one in its line; tensors themselves bound no slice there",
             applies=_captures,
             setting="torch._dynamo.config.capture_scalar_outputs = True",
             env="TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS=1",
@@ -252,7 +258,9 @@ class ScalarFromTensor(SiteRule):
             "of the function computes with the number, and something else is told for that",
             applies=lambda d: (
                 not (d.name or d.package or d.in_function or is_fake(d) or _stays_inside(d))
-                and not (held_indices(d) or looks_for_causal(d) or is_running(d.code))
+                and not (
+                    held_indices(d) or slices_by(d) or looks_for_causal(d) or is_running(d.code)
+                )
             ),
             basis="tested",
             proof="tests/advice/GBR001/read-outside.py",

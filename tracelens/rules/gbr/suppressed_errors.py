@@ -13,6 +13,7 @@ from tracelens.logs.graph_breaks import GraphBreak, NotConverted
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity, Where, stories
 from tracelens.rules import Rule
+from tracelens.rules.gbr._ranges import entries, of_library
 from tracelens.rules.gbr._site_rule import Code, Line
 
 __all__ = ["SuppressedErrors"]
@@ -68,8 +69,25 @@ def _left_out(data: SuppressedData) -> str:
 
 def _is_number(data: SuppressedData) -> bool:
     """Whether the operator is given a tensor where it takes a number."""
-    own = not user_code.package(_innermost(data)[1])
-    return _NUMBER in data.error and data.operator is not None and own
+    return _reads(data) and not _package(data)
+
+
+def _package(data: SuppressedData) -> str:
+    return user_code.package(_innermost(data)[1])
+
+
+def _reads(data: SuppressedData) -> bool:
+    """Whether what fails is a number that is read out of a tensor at a line that is known."""
+    return _NUMBER in data.error and data.operator is not None
+
+
+def _is_kept(data: SuppressedData) -> bool:
+    """Whether modules of a package seem to keep the number: it is read by a literal."""
+    return _reads(data) and bool(_package(data) and _entries(data))
+
+
+def _entries(data: SuppressedData) -> tuple[str, ...]:
+    return entries(data.operator.code) if data.operator is not None else ()
 
 
 #: An entry by a name, ``self.sigmas[t]``: a tensor without dimensions is read as a number there.
@@ -153,11 +171,16 @@ class SuppressedErrors(Rule):
             basis="tested",
             proof="tests/advice/GBR013/numbers.py",
         ),
+        of_library(
+            _is_kept,
+            lambda data: (_package(data), "The numbers that the operator takes", _entries(data)),
+            "tests/advice/GBR013/ranges-of-package.py",
+        ),
         Remedy(
             "leave-out",
             _left_out,
-            when="its error was suppressed",
-            applies=lambda data: not data.is_given_up,
+            when="its error was suppressed, and it is no number that modules of a package keep",
+            applies=lambda data: not (data.is_given_up or _is_kept(data)),
             code=_disabled,
             since="2.1",
             basis="tested",
@@ -168,7 +191,7 @@ class SuppressedErrors(Rule):
             "If the error is torch's or the backend's and not the program's, report it with the "
             "traceback below `WON'T CONVERT` in the log.",
             when="the log holds the error",
-            applies=lambda data: bool(data.error) and not data.is_given_up,
+            applies=lambda data: bool(data.error) and not (data.is_given_up or _is_kept(data)),
             basis="untestable",
             proof="a report changes nothing in the program",
         ),
@@ -243,6 +266,8 @@ class SuppressedErrors(Rule):
             number = len(functions)
             lost = f"{number} functions around it run" if number > 1 else f"{told} runs"
             title = f"the operator at {line} cannot be compiled: {lost} eagerly"
+            if _reads(data):
+                title = f"an operator at {line} reads a number out of a tensor: {lost} eagerly"
             message = (
                 f"Compiling {_listed(functions)} failed at {_shown(called.code, line)}.{error}"
             )

@@ -34,6 +34,7 @@ from tracelens.report.stories import (
     called_in_lost,
     failed_entry,
     layers_apart,
+    lost_model,
     number_of,
     recompiles,
     resumed,
@@ -71,6 +72,8 @@ _REST = re.compile(rf"`{RESUMED}(\w{{1,80}})_at_\d{{1,9}}`")
 KEPT = "module"
 #: Causes that are sizes of tensors.
 SIZES = frozenset({"RCP002", "RCP003", "RCP016"})
+#: What differs between layers of a class; within the model, each layer is traced with its own.
+OF_LAYERS = frozenset({"RCP006", "RCP007", "RCP017", "RCP018"})
 #: Values from which on a number that only grows is a counter.
 COUNTS = 3
 #: Entries of a function, unless the program raises the limit.
@@ -339,6 +342,9 @@ class RecompileRule(Rule):
             if data.source.startswith("self."):
                 yield from (number_of(data.source, one.file) for one in data.functions)
             yield from (called_in_lost(one.file, one.line) for one in data.functions)
+            if data.cause in OF_LAYERS:
+                packages = {user_code.package(one.file) for one in data.functions}
+                yield from (lost_model(one) for one in packages if one and len(packages) == 1)
             if self.by_caller:  # what is compiled along with the first follows from it
                 yield from (called_apart(one.file, one.line) for one in data.functions[:1])
             named = (one for one in data.functions if user_code.sets_up(one.name))
