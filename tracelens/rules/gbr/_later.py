@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.dynamo.needed_numbers import DECIDES
 
-__all__ = ["branches_on", "reads_behind"]
+__all__ = ["branches_on", "last_reads"]
 
 #: A line that reads numbers: of a tensor whose size is unknown, Inductor raised.
 _READS = re.compile(r"\.(?:item|tolist)\(|\bpack_padded_sequence\(")
@@ -30,14 +30,15 @@ def branches_on(site: BreakSite) -> bool:
     return any(_decides(seen.text, code, names) for _, seen in site.events)
 
 
-def reads_behind(file: str, function: str, line: int, found: Iterable[BreakSite]) -> bool:
-    """Whether the graph breaks behind a line of a function as well, at one that reads numbers."""
-    return any(
-        (site.line.file, site.line.function) == (file, function)
-        and site.line.line > line
-        and _READS.search(site.line.code)
-        for site in found
-    )
+def last_reads(found: Iterable[BreakSite]) -> dict[tuple[str, str], int]:
+    """Return, by file and function, the last line with a break that reads numbers."""
+    last: dict[tuple[str, str], int] = {}
+    for site in found:
+        line = site.line
+        if _READS.search(line.code):
+            about = line.file, line.function
+            last[about] = max(line.line, last.get(about, 0))
+    return last
 
 
 def _decides(text: str, code: str, names: re.Pattern[str]) -> bool:

@@ -18,7 +18,7 @@ from tracelens.remedies import Remedy, apart
 from tracelens.report import Finding, Severity
 from tracelens.report.stories import as_written
 from tracelens.rules.gbr._called import caller, editable
-from tracelens.rules.gbr._later import reads_behind
+from tracelens.rules.gbr._later import last_reads
 from tracelens.rules.gbr._over_values import ALL_CLASSES, goes_over_classes
 from tracelens.rules.gbr._parts import COMPILE_PARTS
 from tracelens.rules.gbr._rounds import goes_over_modules, unrolls
@@ -371,13 +371,13 @@ class DynamicOutputShape(SiteRule):
             isinstance(one, BreakData) and _is_within(one) for one in told_of
         ):  # with the setting that line raises
             findings = [_uncaptured(finding) for finding in findings]
-        calls = Calls(every := sites(breaks) if findings else [])
+        calls, reads = Calls(every := sites(breaks) if findings else []), last_reads(every)
         for finding in findings:
             data = self.data_of(finding)
             if not isinstance(data, BreakData):
                 yield finding
                 continue
-            if reads_behind(data.file, data.function, data.line or 0, every):
+            if reads.get((data.file, data.function), 0) > (data.line or 0):
                 finding = _uncaptured(finding)  # noqa: PLW2901 -- what is told of it
             rest = _stays(rests.get((data.file, data.function, data.line)), data)
             whole = whole_of(data, calls)
