@@ -40,8 +40,9 @@ program on one machine, not a promise.
 `--resume` leaves out those that were run today. On other people's programs the same advice was
 followed as well ([what came of it](campaigns/libraries.json)): what is not expected to help in
 three quarters of programs, by what came of it or, where few followed it, of advice of its family,
-is printed as `try:` instead of `fix:`, with the numbers.
-The programs are in `tests/advice/`. A link instead of a test is the thread or document that an
+is printed as `try:` instead of `fix:`, with the numbers. What helped in fewer than half of them is
+left out of what people read where the finding has better advice; JSON has it, and live mode tries
+it. The programs are in `tests/advice/`. A link instead of a test is the thread or document that an
 advice is from; "not here" says why no test on a CPU can show it.
 
 | rule | advice | when | known from | first steps, s | a step, ms |

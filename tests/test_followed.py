@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tracelens.render import _words
-from tracelens.report import Advice, followed
+from tracelens.report import Advice, Confirmation, Finding, Severity, Tried, followed
 
 ROOT = Path(__file__).parents[1]
 
@@ -100,6 +100,52 @@ def test_what_is_to_be_tried_says_what_came_of_it(worked: int, tried: int, said:
     advice = Advice(text="Do this.", worked=worked, tried=tried, label="try")
     assert _words.advice(advice) == f"Do this.{said}"
     assert _words.advice(advice.model_copy(update={"label": "fix"})) == "Do this."
+
+
+def _told(*records: tuple[str, int, int], outcome: str = "") -> list[str]:
+    advice = tuple(
+        Advice(id=name, text=f"Or do {name}.", worked=worked, tried=tried, label="try")
+        for name, worked, tried in records
+    )
+    here = (Tried.model_validate({"advice": "poor", "outcome": outcome}),) if outcome else ()
+    finding = Finding(
+        id="a",
+        code="GBR001",
+        name="item",
+        severity=Severity.WARNING,
+        title="A break",
+        message="",
+        advice=advice,
+        confirmation=Confirmation(tried=here),
+    )
+    return [each.text for each in finding.promising]
+
+
+@pytest.mark.parametrize(
+    ("poor", "told"),
+    [
+        ((1, 3), ["Do good."]),
+        ((0, 2), ["Do good."]),
+        ((1, 2), ["Do poor.", "Or do good."]),  # half of them is worth a try
+        ((0, 1), ["Do poor.", "Or do good."]),  # one try tells nothing
+        ((0, 0), ["Do poor.", "Or do good."]),
+    ],
+)
+def test_what_helped_in_fewer_than_half_is_not_told_beside_better(
+    poor: tuple[int, int], told: list[str]
+) -> None:
+    assert _told(("poor", *poor), ("good", 3, 4)) == told
+
+
+def test_the_best_of_what_rarely_helped_is_told_where_there_is_nothing_else() -> None:
+    assert _told(("poor", 0, 3), ("fair", 1, 3)) == ["Do fair."]
+    assert _told() == []
+
+
+@pytest.mark.parametrize("outcome", ["gone", "fewer"])
+def test_what_worked_here_is_told_whatever_came_of_it_elsewhere(outcome: str) -> None:
+    assert _told(("poor", 0, 3), ("good", 3, 4), outcome=outcome) == ["Do poor.", "Or do good."]
+    assert _told(("poor", 0, 3), ("good", 3, 4), outcome="raises") == ["Do good."]
 
 
 def test_each_round_was_foretold_by_those_before() -> None:

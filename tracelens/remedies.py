@@ -76,7 +76,7 @@ def applicable(remedies: Iterable[Remedy], data: Any) -> tuple[Advice, ...]:
     "Or ..." is an alternative to the one before it, and loses the word where that does not apply.
     """
     found = [remedy.advice(data) for remedy in remedies if remedy.applies(data)]
-    return tuple([_first(found[0]), *found[1:]] if found else ())
+    return tuple([found[0].as_first(), *found[1:]] if found else ())
 
 
 def apart(advice: Iterable[Advice], remedies: Iterable[Remedy]) -> tuple[tuple[Advice, ...], str]:
@@ -101,11 +101,11 @@ def from_outside(
     if not theirs:
         return given
     own = [one for one in given if one.id not in edits] or [_reported(package, whole=whole)]
-    return (_first(own[0]), *own[1:], *theirs)
+    return (own[0].as_first(), *own[1:], *theirs)
 
 
 def _for_authors(advice: Advice, package: str) -> Advice:
-    text = _first(advice).text
+    text = advice.as_first().text
     text = f"For the authors of `{package}`: {text[0].lower()}{text[1:]}"
     return advice.model_copy(update={"text": text, "code": None, "knob": None})
 
@@ -127,14 +127,6 @@ def _reported(package: str, *, whole: bool) -> Advice:
         basis="untestable",
         proof="it depends on the releases of the package",
     )
-
-
-def _first(advice: Advice) -> Advice:
-    """Return an advice that stands first: it is no alternative any more."""
-    rest = advice.text.removeprefix("Or ").removeprefix("Or, ")
-    if rest == advice.text:
-        return advice
-    return advice.model_copy(update={"text": rest[0].upper() + rest[1:]})
 
 
 def _of(value: Any, data: Any) -> Any:

@@ -218,7 +218,7 @@ def _told(finding: Finding) -> Iterator[str]:
     yield f"{finding.severity}[{finding.code}] {finding.title}{where}"
     for line in finding.evidence[:EVIDENCE]:
         yield f"  {line.line} | {' '.join(line.text.split())}"
-    for item in finding.advice[:2]:
+    for item in finding.promising[:2]:
         yield f"  fix: {' '.join(item.text.split())}"
         pasted = item.setting or item.env or item.code or ""
         yield from (f"    {line}" for line in pasted.splitlines()[:PASTED])

@@ -18,6 +18,7 @@ from tracelens.report import (
     Run,
     Severity,
 )
+from tracelens.report.model import FEW_TRIES
 from tracelens.words import exact_percent as percent
 from tracelens.words import joined, number, plural
 from tracelens.words import length as milliseconds
@@ -56,8 +57,6 @@ __all__ = [
 _ASKED_FOR = {"cudagraphs", "graph_breaks", "onednn_verbose", "perf_hints", "recompiles"}
 #: Code units of a list in running text before "and N more".
 MAX_NAMED = 5
-#: Programs from which on it is told in how many of them advice helped: one says nothing.
-FEW_TRIES = 2
 
 _STATES = {
     "not_tried": "",

@@ -95,7 +95,7 @@ def _row(finding: Finding, shown: bool) -> tuple[object, ...]:
         cost and cost.basis,
         cost and cost.of,
         finding.title,
-        finding.advice[0].text if finding.advice else None,
+        finding.promising[0].text if finding.promising else None,
         finding.explained_by,
         None if shown else reason,
     )

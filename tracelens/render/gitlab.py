@@ -48,7 +48,7 @@ class Gitlab(Renderer):
 def _body(finding: Finding) -> Iterator[str]:
     parts = (str(finding.where or ""), finding.message, _words.costs(finding))
     yield from (part for part in parts if part)
-    yield from (_words.promised(item) for item in finding.advice)
+    yield from (_words.promised(item) for item in finding.promising)
 
 
 def fingerprint(finding: Finding, path: str) -> str:

@@ -79,7 +79,7 @@ def _body(finding: Finding) -> Iterator[str]:
     yield elide(finding.message, 4 * LINE)
     for line in finding.evidence[:MOST]:
         yield f"{line.input}:{line.line}: {elide(one_line(line.text), LINE)}"
-    for item in finding.advice:
+    for item in finding.promising:
         pasted = [part for part in (item.setting, item.env, item.code) if part]
         yield "\n".join([f"{item.label}: {_words.advice(item)}", *pasted])
 

@@ -143,9 +143,9 @@ def _of_finding(finding: Finding, report: Report, rank: int, *, folded: bool) ->
 
 def start(report: Report) -> str:
     """Return what to do first, where the page is too long to show it; empty elsewhere."""
-    if len(report.told) <= MAX_OPEN or not report.told[0].advice:
+    if len(report.told) <= MAX_OPEN or not report.told[0].promising:
         return ""
-    first = report.told[0].advice[0]
+    first = report.told[0].promising[0]
     pasted = first.setting or first.env or first.code or ""
     said = f"**Start here** {text(_words.advice(first), MAX_TEXT)}"
     if not pasted.strip():
@@ -251,7 +251,7 @@ def brief(finding: Finding, name: str = "", after: str = "", unknown: str = "") 
     parts += [" · ".join(facts)] if facts else []
     parts += [live(finding)] if _words.confirmation(finding.confirmation) else []
     parts += [paragraphs(finding.message)] if finding.message.strip() else []
-    parts += [advice(item) for item in finding.advice]
+    parts += [advice(item) for item in finding.promising]
     parts += [after] if after else []
     return "\n\n".join(parts) + "\n"
 

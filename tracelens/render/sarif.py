@@ -122,7 +122,7 @@ def _result(finding: Finding, place: Place, index: dict[str, int]) -> dict[str, 
 
 def _message(finding: Finding) -> str:
     parts = [finding.title, finding.message, _words.costs(finding)]
-    parts += [_words.promised(item) for item in finding.advice]
+    parts += [_words.promised(item) for item in finding.promising]
     return elide("\n\n".join(part for part in parts if part.strip()), TEXT)
 
 

@@ -120,7 +120,7 @@ class _Page:
             sentence = f"{one_line(_first.verdict(self.report))}."
             yield from (self.paint("bold", line) for line in wrap(sentence, self.width))
         if len(told) > MAX_FULL:  # its first screen is all that many will read
-            yield from chain.from_iterable(map(self.advice, told[0].advice[:1]))
+            yield from chain.from_iterable(map(self.advice, told[0].promising[:1]))
         yield from map(one_row, _spent.lines(found, self.width))
         if found.bars or says:
             yield ""
@@ -172,9 +172,9 @@ class _Page:
         if finding.evidence:
             yield ""
             yield from self.evidence(finding)
-        if finding.advice:
+        if finding.promising:
             yield ""
-        yield from chain.from_iterable(map(self.advice, finding.advice))
+        yield from chain.from_iterable(map(self.advice, finding.promising))
         yield from self.symptoms(finding)
 
     def name(self, finding: Finding) -> str:
@@ -261,7 +261,7 @@ class _Page:
         tag = f"{first.severity.value}[{self.name(first)}]"
         where = f" --> {one_line(str(first.where))}" if first.where else ""
         yield from self.wrapped("first: ", f"{tag} {one_line(first.title)}{where}", 7, "bold")
-        yield from chain.from_iterable(map(self.advice, first.advice[:1]))
+        yield from chain.from_iterable(map(self.advice, first.promising[:1]))
 
     def folded(self) -> Iterator[str]:
         folded = self.report.folded

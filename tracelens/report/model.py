@@ -169,6 +169,10 @@ class EvidenceLine(Model):
     note: str = ""
 
 
+#: So many tries say something; the outcome of one may be chance.
+FEW_TRIES = 2
+
+
 class Advice(Model):
     """One thing to do, with what can be pasted and the versions where it holds.
 
@@ -204,6 +208,18 @@ class Advice(Model):
     def is_pasted(self) -> bool:
         """Whether there is something to paste; else it is for whoever can change the code."""
         return bool(self.setting or self.env or self.code)
+
+    def as_first(self) -> Advice:
+        """Return it as it stands first: "Or ..." is an alternative to the one before it."""
+        rest = self.text.removeprefix("Or ").removeprefix("Or, ")
+        if rest == self.text:
+            return self
+        return self.model_copy(update={"text": rest[0].upper() + rest[1:]})
+
+    @property
+    def is_unlikely(self) -> bool:
+        """Whether it was followed in two programs or more, and helped in fewer than half."""
+        return self.tried >= FEW_TRIES and 2 * self.worked < self.tried
 
 
 class FindingData(Model):
@@ -252,6 +268,18 @@ class Finding(Model):
     def order(self) -> tuple[object, ...]:
         """Sort key: what ended the program, then severity, causes before symptoms, cost, count."""
         return order(self)
+
+    @property
+    def promising(self) -> tuple[Advice, ...]:
+        """The advice that people are told: without what is unlikely to help, if there is more.
+
+        What worked when the program ran again is told, whatever came of it elsewhere.
+        """
+        here = {one.advice for one in self.confirmation.tried if one.outcome in {"gone", "fewer"}}
+        told = [each for each in self.advice if each.id in here or not each.is_unlikely]
+        if not told and self.advice:
+            told = [max(self.advice, key=lambda each: each.worked / each.tried)]
+        return (told[0].as_first(), *told[1:]) if told else ()
 
     @property
     def reason(self) -> str:
