@@ -172,11 +172,31 @@ def test_scores_that_the_next_layer_adds_to_its_own_are_needed(
         "extern_kernels.bmm(buf4, arg1_1, out=buf5)",
         "return (buf5, )",
     )
-    # What reads both may be the softmax of either.
-    assert (first.is_carried, second.is_carried) == (is_carried, is_carried)
+    # Nothing reads those of the second, which adds the first as it would a mask.
+    assert (first.is_carried, second.is_carried) == (is_carried, False)
+    assert (first.adds_carried, second.adds_carried) == (False, is_carried)
+    assert (first.scores.name, second.scores.name) == ("buf0", "buf3")
     expected = Cause.CARRIED if is_carried else Cause.WRITTEN_OUT
     assert cause_of(first) is expected
+    assert cause_of(second) is (Cause.LAST if is_carried else Cause.WRITTEN_OUT)
     assert bool(reason(expected, [first], fused=False)) is is_carried
+
+
+def test_a_bias_that_all_layers_add_is_nobodys_scores() -> None:
+    """As of positions: a product that each softmax reads, beside one of its own."""
+    first, second = found(
+        "extern_kernels.bmm(arg2_1, arg3_1, out=buf9)",
+        FIRST,
+        "cpp_fused__softmax_add_12(buf0, buf9, buf1)",
+        LAST,
+        "extern_kernels.bmm(buf2, arg1_1, out=buf3)",
+        "cpp_fused__softmax_add_12(buf3, buf9, buf4)",
+        "extern_kernels.bmm(buf4, arg1_1, out=buf5)",
+        "return (buf5, )",
+    )
+    assert (first.scores.name, second.scores.name) == ("buf0", "buf3")
+    assert not first.is_carried
+    assert not second.is_carried
 
 
 def test_dropout_and_a_call_that_torch_took_apart_show_in_the_name() -> None:

@@ -193,3 +193,45 @@ def test_what_autograd_says_of_compiled_graphs_too_is_not_called_the_programs(
     assert ("of the program's own" not in found.message) is is_open
     assert ("in the program itself" not in found.message) is is_open
     assert ("TORCHDYNAMO_DISABLE=1" in advised(found)) is is_open
+
+
+PACKAGE = f"{LIBRARIES}/oddlib/nets.py"
+MADE = (
+    f'  File "{PACKAGE}", line 30, in __init__\n    self.register()\n'
+    f'  File "{PACKAGE}", line 41, in register\n    HOOKS[self] = True\n'
+)
+CALLED = f'  File "{PACKAGE}", line 30, in forward\n    self.register()\n{MADE}'
+IMPORTED = (
+    '  File "<frozen importlib._bootstrap>", line 241, in _call_with_frames_removed\n'
+    f'  File "{PACKAGE}", line 3, in <module>\n    from torch import gone\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("frames", "does", "may_be_compiled"),
+    [
+        pytest.param(MADE, "while an object of it is made", False, id="made"),
+        pytest.param(IMPORTED, "while it is imported", False, id="imported"),
+        pytest.param(CALLED, "outside of compiled code", True, id="called"),
+    ],
+)
+def test_what_a_package_raises_is_not_the_programs_own(
+    frames: str, does: str, may_be_compiled: bool, tmp_path: Path
+) -> None:
+    found = first(tmp_path, BROKEN + HEAD + CALL + frames + "TypeError: unhashable type: 'Net'\n")
+    assert found.code == "ERR000"
+    assert "in `oddlib`" in found.title
+    assert "the program's own" not in found.message
+    assert "in the program itself" not in found.message
+    assert "called from proj/train.py:12" in found.message
+    assert does in advised(found)
+    assert "report it to its authors" in advised(found)
+    assert ("TORCHDYNAMO_DISABLE=1" in advised(found)) is may_be_compiled
+
+
+def test_what_the_program_raises_for_a_package_is_its_own(tmp_path: Path) -> None:
+    """A package that calls back what the program defines."""
+    frames = CALL + MADE + OWN
+    found = first(tmp_path, BROKEN + HEAD + frames + ERROR)
+    assert "the program's own" in found.message
+    assert "oddlib" not in found.title + found.message + advised(found)

@@ -7,7 +7,7 @@ import pytest
 from tracelens import analyze
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "rules"
-SYMBOLS = {"capture-scalars", "capture-size", "capture-and-compare"}
+SYMBOLS = {"capture-scalars", "capture-size"}
 
 
 @pytest.mark.parametrize(

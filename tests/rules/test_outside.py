@@ -47,7 +47,7 @@ FROM_OUTSIDE = {
     "unbacked", "nothing", "default-dynamic", "set-config", "tensor-lr",
     "fallback-random",
     # settings, versions, and who else can do something
-    "allow-rnn", "call-uncompiled", "capture-and-compare",
+    "allow-rnn", "call-uncompiled",
     "capture-count", "capture-scalars", "capture-size", "freeze", "ignore-logger",
     "instruction-set", "let-through", "name-the-loss", "no-hooks",
     "one-thread", "print-later", "without-input-gradients", "leave-counter",

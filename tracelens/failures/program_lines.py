@@ -8,7 +8,7 @@ from tracelens.failures.stages import is_compiler, is_generated
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.failures import Episode, Raised, Said, Traced
 
-__all__ = ["traced", "user_line"]
+__all__ = ["own_facts", "traced", "user_line"]
 
 #: What stands before the stack of what was traced.
 _USER = (
@@ -19,6 +19,11 @@ _USER = (
     "The following call raised",
     "Original traceback:",
 )
+
+_TRACEBACK = "Traceback (most recent call last)"
+#: Functions that make an object, and those that call a module of torch.
+_MAKES = frozenset({"__init__", "__new__"})
+_CALLS = frozenset({"_call_impl", "forward"})
 
 
 def _frames(episode: Episode, frames: list[Traced]) -> list[Traced]:
@@ -67,3 +72,31 @@ def user_line(episode: Episode, frames: list[Traced]) -> StackFrame | None:
         if best is not None and user_code.distance(best.file, best.function) < 2:
             return best
     return None
+
+
+def own_facts(episode: Episode, frames: list[Traced]) -> dict[str, str]:
+    """Return what is to be known of an error outside of compiled code.
+
+    Of one in a package: the program's line that leads there, and what that is doing.
+    """
+    loads = any("/torch/utils/data/_utils/worker" in one.place.replace("\\", "/") for one in frames)
+    found = {"worker": "yes"} if loads else {}
+    ended = _ended(episode, frames)
+    last = ended[-1].at if ended else 0
+    starts = [one.at for one in episode.items if one.at < last and _TRACEBACK in line_of(one)]
+    behind = [one for one in ended if one.at > max(starts, default=-1)]
+    at = max((n for n, one in enumerate(behind) if _is_programs(one)), default=len(behind))
+    inner = behind[at + 1 :]
+    if not any(user_code.package(one.place) for one in inner):
+        return found
+    names = {one.function for one in inner}
+    does = "imports" if "<module>" in names else "makes"
+    plain = does == "makes" and not (_MAKES & names and not _CALLS & names)
+    found |= {} if plain else {"does": does}
+    return found | {"from_file": behind[at].place, "from_line": str(behind[at].number)}
+
+
+def _is_programs(frame: Traced) -> bool:
+    """Tell whether it is a line of the program itself, and of no package."""
+    packaged = "-packages/" in frame.place.replace("\\", "/")
+    return not packaged and user_code.distance(frame.place, frame.function) == 0

@@ -23,7 +23,7 @@ from tracelens.failures.guarding import guarding
 from tracelens.failures.home import is_own_name, line_of
 from tracelens.failures.messages import is_break
 from tracelens.failures.pasted import LAST_LINES, STOPS, alone, is_pasted, refused_line
-from tracelens.failures.program_lines import traced, user_line
+from tracelens.failures.program_lines import own_facts, traced, user_line
 from tracelens.failures.stages import is_compiler, is_generated
 from tracelens.failures.standing import item_at, stands
 from tracelens.failures.way import asserted, reached
@@ -144,11 +144,12 @@ def told(episode: Episode) -> Told | None:
         cause, index, facts = engine[0]
     elif last is not None and is_pasted(last, episode, frames):
         cause, index, own = "unknown", episode.items.index(last), bool(frames)
-        facts = _own(frames) if own else lone(lines[:index])
+        facts = own_facts(episode, frames) if own else lone(lines[:index])
     elif (index := alone(episode, raised, frames)) >= 0:
         cause, facts = "unknown", lone(lines[:index])
     elif last is not None and episode.after is not None and _ended_by_itself(episode, last, lines):
-        cause, index, facts, own = "unknown", episode.items.index(last), _own(frames), True
+        cause, index, own = "unknown", episode.items.index(last), True
+        facts = own_facts(episode, frames)
     elif (index := _left_out_choice(episode)) >= 0:
         cause, facts = "choice-left-out", {}
     else:
@@ -279,12 +280,6 @@ def _ended_by_itself(episode: Episode, last: Raised, lines: list[str]) -> bool:
         return False
     rest = len(lines) - 1 - episode.items.index(last)
     return any(_TRACEBACK in line for line in lines) and rest <= LAST_LINES
-
-
-def _own(frames: list[Traced]) -> dict[str, str]:
-    """Return what is to be known of an error of the program's own."""
-    loads = any("/torch/utils/data/_utils/worker" in one.place.replace("\\", "/") for one in frames)
-    return {"worker": "yes"} if loads else {}
 
 
 def _met(cause: str, frames: list[Traced], raised: list[Raised]) -> dict[str, str]:

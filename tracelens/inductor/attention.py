@@ -44,6 +44,8 @@ class Unfused(msgspec.Struct, frozen=True):
     is_shared: bool
     #: Whether another softmax reads these scores as well, as a bias that goes from layer to layer.
     is_carried: bool = False
+    #: Whether the softmax adds such scores of another layer to these.
+    adds_carried: bool = False
     #: Whether the log shows that the softmax normalizes what the second product sums over.
     is_certain: bool = False
     #: Whether products of their own make what is added to the scores: it has a gradient, too.
@@ -116,7 +118,7 @@ def unfused_attention(seen: Seen[OutputModule]) -> Iterator[Unfused]:
         for scores in flow.results(step):
             for reader in scores.readers:
                 kernel = _softmax(module, reader)
-                if kernel is None or id(reader) in done:
+                if kernel is None or id(reader) in done or not _is_own(module, scores, reader):
                     continue
                 written = flow.results(reader)
                 weights = [one for one in written if _may_be_weights(one, scores)]
@@ -139,7 +141,11 @@ def unfused_attention(seen: Seen[OutputModule]) -> Iterator[Unfused]:
                     last,
                     written,
                     is_shared=_is_shared(module, scores, written),
-                    is_carried=_is_carried(module, flow, scores),
+                    is_carried=_is_carried(module, scores),
+                    adds_carried=any(
+                        one is not scores and _is_carried(module, one)
+                        for one in _alike(module, reader, scores)
+                    ),
                     is_certain=certain,
                     has_learned_bias="add" in kernel.fused
                     and _is_bias_computed(module, reader, step),
@@ -226,18 +232,42 @@ def _is_shared(module: OutputModule, scores: Content, results: Sequence[Content]
     return needed and module.graph != "forward"
 
 
-def _is_carried(module: OutputModule, flow: Dataflow, scores: Content) -> bool:
-    """Whether a second softmax reads the scores, by their name, beside others of as many.
+def _normalizing(module: OutputModule, scores: Content) -> list[Step]:
+    """Return the softmaxes that read the scores by their name.
 
-    A buffer of another name may reuse their memory; one softmax may read two products, as of
-    queries with keys and with positions.
+    A buffer of another name may reuse their memory.
     """
     named = re.compile(rf"\b{re.escape(scores.name)}\b")
-    kernels = [one for one in scores.readers if _softmax(module, one)]
-    kernels = [one for one in kernels if named.search(one.code.text)]
-    read = (_products_of(module, flow, one) for one in kernels)
-    others = (one for products in read for one in products if one is not scores)
-    return len(kernels) > 1 and any(one.count == scores.count for one in others)
+    kernels = (one for one in scores.readers if _softmax(module, one))
+    return [one for one in kernels if named.search(one.code.text)]
+
+
+def _is_own(module: OutputModule, scores: Content, softmax: Step) -> bool:
+    """Whether a softmax normalizes these scores, and not those of another layer that it adds.
+
+    Its own are those that no other softmax reads; where others read all, those that it is the first
+    to read. One softmax may read two products, as of queries with keys and with positions.
+    """
+    read = _alike(module, softmax, scores)
+    if len(read) < 2:
+        return True
+    readers = {id(one): _normalizing(module, one) for one in read}
+    alone = [one for one in read if len(readers[id(one)]) < 2]
+    first = [one for one in read if readers[id(one)][:1] == [softmax]]
+    return any(one is scores for one in alone or first or read)
+
+
+def _alike(module: OutputModule, step: Step, scores: Content) -> list[Content]:
+    """Return the results of products that a step reads, of as many elements as the scores."""
+    read = _products_of(module, module.flow, step)
+    return [one for one in read if one is scores or one.count == scores.count]
+
+
+def _is_carried(module: OutputModule, scores: Content) -> bool:
+    """Whether a second softmax reads the scores, beside others of as many."""
+    kernels = _normalizing(module, scores)
+    others = (one for kernel in kernels for one in _alike(module, kernel, scores))
+    return len(kernels) > 1 and any(one is not scores for one in others)
 
 
 def _is_bias_computed(module: OutputModule, softmax: Step, first: Step) -> bool:

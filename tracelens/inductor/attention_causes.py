@@ -55,6 +55,8 @@ class Cause(Enum):
     SHARED = "shared"
     #: Another attention adds its scores to those of its own, and a fused kernel returns none.
     CARRIED = "carried"
+    #: It adds the scores of another, and nothing reads its own.
+    LAST = "last"
     #: It is scaled_dot_product_attention with other than four dimensions.
     DIMENSIONS = "dimensions"
     #: It is scaled_dot_product_attention, and torch decomposed that.
@@ -63,17 +65,18 @@ class Cause(Enum):
 
 def cause_of(found: Unfused) -> Cause:
     """Return the first cause that holds."""
-    if found.is_carried:
-        return Cause.CARRIED
-    if found.has_dropout and found.kernel.device == "cpu":
-        return Cause.DROPOUT
-    if found.is_shared:
-        return Cause.SHARED
-    if found.is_capped:
-        return Cause.CAPPED
-    if not found.is_decomposed:
-        return Cause.WRITTEN_OUT
-    return Cause.DECOMPOSED if found.dimensions in {None, FUSED} else Cause.DIMENSIONS
+    on_cpu = found.kernel.device == "cpu"
+    is_last = found.adds_carried and not (found.is_shared or found.is_decomposed)
+    held = {
+        Cause.CARRIED: found.is_carried,
+        Cause.LAST: is_last,
+        Cause.DROPOUT: found.has_dropout and on_cpu,
+        Cause.SHARED: found.is_shared,
+        Cause.CAPPED: found.is_capped,
+        Cause.WRITTEN_OUT: not found.is_decomposed,
+        Cause.DECOMPOSED: found.dimensions in {None, FUSED},
+    }
+    return next((cause for cause, holds in held.items() if holds), Cause.DIMENSIONS)
 
 
 def by_module(found: Unfused) -> bool:
@@ -85,7 +88,7 @@ def by_module(found: Unfused) -> bool:
 
 def folded(found: Unfused) -> int | None:
     """Return how many dimensions there are, where the fused kernels take another number."""
-    dropped = found.is_shared or found.is_carried or found.has_dropout
+    dropped = found.is_shared or found.is_carried or found.adds_carried or found.has_dropout
     return None if dropped or found.dimensions == FUSED else found.dimensions
 
 
@@ -147,13 +150,17 @@ def is_slower_trained(found: Unfused) -> bool:
 def is_bias_trained(found: Unfused) -> bool:
     """Whether scaled_dot_product_attention would be taken apart for the mask's gradient."""
     is_training = found.seen.record.graph == "forward"
-    return found.kernel.device == "cpu" and is_training and found.has_learned_bias
+    return (
+        found.kernel.device == "cpu"
+        and is_training
+        and (found.has_learned_bias or found.adds_carried)
+    )
 
 
 def why(cause: Cause, found: Unfused) -> str:
     """Return the cause as a sentence or two."""
     short = cause is not Cause.DROPOUT and keys_of(found) <= SHORT
-    if cause is Cause.WRITTEN_OUT and not short and is_masked_and_short(found):
+    if cause in {Cause.LAST, Cause.WRITTEN_OUT} and not short and is_masked_and_short(found):
         return _why(cause, found) + _MASKED
     return _why(cause, found) + (_SHORT if short else "")
 
@@ -175,11 +182,11 @@ def reason(
 ) -> str | None:
     """Return why there is nothing to do; ``fused``: the log has a fused kernel, too."""
     found = group[0]
-    if cause is Cause.CARRIED:
-        return "another layer needs the scores, which no fused kernel returns"
-    if cause is Cause.CAPPED and found.kernel.device == "cpu":
-        return "on a CPU, flex_attention is no faster than this, and does not train"
-    if cause is Cause.WRITTEN_OUT and is_bias_trained(found):
+    on_cpu = found.kernel.device == "cpu"
+    is_settled = on_cpu and (cause is not Cause.LAST or found.has_dropout)
+    if cause is Cause.CARRIED or (cause in _SETTLED and is_settled):
+        return _SETTLED[cause]
+    if cause in {Cause.LAST, Cause.WRITTEN_OUT} and is_bias_trained(found):
         return (
             "what is added to the scores has a gradient here, and no fused CPU kernel computes it"
         )
@@ -206,11 +213,18 @@ def _few(group: Sequence[Unfused], call_ms: float) -> str | None:
     return None
 
 
+#: Causes for which there is nothing to do: on a CPU, or anywhere.
+_SETTLED = {
+    Cause.CARRIED: "another layer needs the scores, which no fused kernel returns",
+    Cause.CAPPED: "on a CPU, flex_attention is no faster than this, and does not train",
+    Cause.LAST: "weights are dropped at random, too, for which there is no fused CPU kernel",
+}
 _WRITTEN = "The program writes attention out, and no pattern of Inductor's matched it."
 _WHY = {
     Cause.CAPPED: "The program caps the scores with tanh, for which scaled_dot_product_attention "
     "has no argument.",
     Cause.CARRIED: "Another layer adds these scores to its own, and a fused kernel returns none.",
+    Cause.LAST: "It adds the scores of the layer before to its own, which nothing else reads.",
     Cause.DECOMPOSED: "It is scaled_dot_product_attention, or Inductor recognized it as such, and "
     "torch decomposed it.",
     Cause.DROPOUT: "Weights are dropped at random, for which there is no fused CPU kernel.",

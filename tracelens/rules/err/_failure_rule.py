@@ -296,7 +296,9 @@ def _told(data: FailureData, why: str) -> str:
     elif data.stage in STAGES and not data.facts.keys() & {"frameless", "no_wheel"}:
         kernel = data.facts.get("kernel", "")
         named = f", in a call of `{kernel}`, which Inductor generated" if kernel else ""
-        parts.append(f"It failed {STAGES[data.stage]}{named}.")
+        is_theirs = data.is_apart and user_code.package(data.file)
+        where = "outside of compiled code" if is_theirs else STAGES[data.stage]
+        parts.append(f"It failed {where}{named}.")
     if data.suppressed:
         parts.append("The error was suppressed: the function runs eagerly.")
     if data.file:
@@ -332,6 +334,9 @@ def direct_call(data: FailureData) -> Traced | None:
 
 
 def _from(data: FailureData) -> str:
+    if data.is_apart and "from_file" in data.facts:
+        at = user_code.short(data.facts["from_file"], int(data.facts["from_line"]))
+        return f", called from {at}"
     line = caller(data)
     return f", reached from {user_code.short(line.file, line.line)}" if line else ""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 
-from tracelens.dynamo import user_code
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData
 from tracelens.rules.err._known_builds import BUILDS
@@ -15,6 +14,7 @@ from tracelens.rules.err._known_calls import ALLOCATORS, CALLS, lacking, lacks
 from tracelens.rules.err._known_kernels import KERNELS
 from tracelens.rules.err._known_messages import refused
 from tracelens.rules.err._known_uses import USES
+from tracelens.rules.err._of_packages import mend
 
 __all__ = ["KNOWN", "TITLES", "title_of"]
 
@@ -79,18 +79,6 @@ def title_of(data: FailureData) -> str:
     return _EAGER if data.facts.get("eager") else TITLES.get(data.cause, "")
 
 
-def _mend(data: FailureData) -> str:
-    """Say where to mend an error outside of compiled code; nobody edits an installed package."""
-    at = f", at {user_code.short(data.file, data.line)}" if data.file else ""
-    if package := user_code.package(data.file):
-        return (
-            f"`{package}` raises it{at}, outside of compiled code: see what the program passes "
-            "there. If it runs with TORCHDYNAMO_DISABLE=1, what compiled code returned is it: "
-            "pass what is not compiled."
-        )
-    return f"Mend it in the program{at}: its traceback shows no part of torch.compile."
-
-
 def _missing(data: FailureData) -> str:
     """Return the module that is not installed, for errors of the program's own."""
     if not data.is_apart:
@@ -129,11 +117,11 @@ KNOWN = (
     ),
     Remedy(
         "own",
-        _mend,
+        mend,
         applies=lambda d: d.is_apart and not _missing(d) and not refused(d),
         when="an error outside of compiled code",
         basis="untestable",
-        proof="the error is in the program",
+        proof="the error is in the program, or in a package",
     ),
     Remedy(
         "whole",

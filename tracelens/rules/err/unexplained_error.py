@@ -41,6 +41,7 @@ from tracelens.rules.err._known_messages import (
 )
 from tracelens.rules.err._known_recompiles import RECOMPILED, recompiled
 from tracelens.rules.err._known_uses import MISUSED
+from tracelens.rules.err._of_packages import raised_in
 from tracelens.words import first_line
 
 if TYPE_CHECKING:
@@ -140,10 +141,10 @@ class UnexplainedError(FailureRule):
     program.
 
     ## What to do
-    Where no frame of a compiler is in the traceback, it is an error of the program's own: mend it
-    there; no setting of torch.compile removes it. It stays open whose it is where autograd raised
-    what compiled graphs make it raise, too. Else compile with ever more stages, until the
-    error comes: the first that fails is where it arises.
+    Where no frame of a compiler is in the traceback, it is an error of the program's own, or of a
+    package that it calls: mend it there; no setting of torch.compile removes it. It stays open
+    whose it is where autograd raised what compiled graphs make it raise, too. Else compile with
+    ever more stages, until the error comes: the first that fails is where it arises.
 
     ## How a live run confirms it
     It does not: the next run of the program shows whether the failure is gone.
@@ -191,6 +192,8 @@ class UnexplainedError(FailureRule):
         if data.facts.get("alone") and not data.exception and first:
             return f"the message of an error: {first}"
         ended = "the program ended in an error" if data.ended_program else "an error in the log"
+        if package := raised_in(data):
+            ended = f"{ended}, in `{package}`"
         return f"{ended}: {told or name}"
 
     def why(self, data: FailureData) -> str:
@@ -198,7 +201,9 @@ class UnexplainedError(FailureRule):
         if data.is_apart and _of_machine(data):
             return "No frame of a compiler is in its traceback."
         if data.is_apart:
-            told = "It is an error of the program's own: no frame of a compiler is in its traceback"
+            whose = raised_in(data)
+            told = f"`{whose}` raised it" if whose else "It is an error of the program's own"
+            told += ": no frame of a compiler is in its traceback"
             before = ", and nothing had been compiled" if data.facts.get("compiled") else ""
             where = " A worker of the data loader raised it." if data.facts.get("worker") else ""
             return f"{told}{before}.{where}"

@@ -21,7 +21,7 @@ from tracelens.rules.gbr._called import caller, editable
 from tracelens.rules.gbr._later import last_reads
 from tracelens.rules.gbr._over_values import ALL_CLASSES, goes_over_classes
 from tracelens.rules.gbr._parts import COMPILE_PARTS
-from tracelens.rules.gbr._rounds import goes_over_modules, unrolls
+from tracelens.rules.gbr._rounds import goes_over_modules
 from tracelens.rules.gbr._site_rule import (
     COMPILE_INNER,
     FIRST_CALL,
@@ -109,22 +109,24 @@ _CAPTURED = (
 _IN_TRAINING = " In `backward()` Inductor may raise with it."
 
 
-def _is_compared(data: BreakData) -> bool:
-    """Whether it is to be tried, in a package: in training Inductor raised with sizes of its own.
+def _is_said(data: BreakData) -> bool:
+    """Whether it is said what the setting that torch's hint names did elsewhere: it is no advice.
 
     In code of one's own it was slower in three programs of five, and without effect in two.
     """
-    return _is_around(data) and bool(data.inference) and not whole_in(data)
+    return bool(data.package) and _is_around(data) and not whole_in(data)
 
 
-def _compared(data: BreakData) -> str:
-    """Say what to try, and what may come of it."""
-    names = ", ".join(f"`{as_written(name)}`" for name in data.lost)
+def _captured_elsewhere(data: BreakData) -> str:
+    setting = "With `capture_dynamic_output_shape_ops`, which torch's hint names,"
+    if data.inference:
+        return (
+            f"{setting} five such programs gained nothing: three became slower, as a loop over "
+            "unknown sizes was compiled, and in two the graph broke at a line further on."
+        )
     return (
-        f"Let Dynamo capture the unknown size, and compare the times: {names}, which runs eagerly "
-        "as it is, is compiled then, and what loops over unknown sizes may be slower. Where Python "
-        "branches on the size further on (`if len(x) == 0`), or a view needs it, the graph breaks "
-        "there."
+        f"{setting} a step took half the time in two programs, and in a third one Inductor raised "
+        "in `backward()`."
     )
 
 
@@ -172,11 +174,6 @@ def _after(data: BreakData) -> str:
         f"each of its sizes is guarded otherwise; where `{line.function}` asks whether it is given "
         "(`is None`), pass True there in its place."
     )
-
-
-def _in_rounds(data: BreakData) -> bool:
-    """Whether each round of a loop would be traced, with a size of its own: tried, slower."""
-    return data.leaves and (unrolls(data) or goes_over_modules(data))
 
 
 class DynamicOutputShape(SiteRule):
@@ -330,26 +327,13 @@ class DynamicOutputShape(SiteRule):
             basis="tested",
             proof="tests/advice/GBR008/output-size.py",
         ),
-        Remedy(
-            "capture-and-compare",
-            _compared,
-            when="a package's function that calls the one of the line was given up, that one was "
-            "not, nor is it an autograd.Function; gradients are off, and nothing else is named; "
-            "not for a loop over modules or over what the function is called with",
-            applies=lambda data: _is_compared(data) and not _in_rounds(data),
-            setting="torch._dynamo.config.capture_dynamic_output_shape_ops = True",
-            env="TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS=1",
-            since="2.1",
-            basis="tested",
-            proof="tests/advice/GBR008/capture-and-compare.py",
-        ),
         LEAVE_BREAK,
         Remedy(
             "capture-raised",
-            "With `capture_dynamic_output_shape_ops`, which torch's hint names, a step took half "
-            "the time in two programs, and in a third one Inductor raised in `backward()`.",
-            when="the same in training, in a package",
-            applies=lambda data: bool(data.package) and _is_around(data) and not data.inference,
+            _captured_elsewhere,
+            when="a package's function that calls the one of the line was given up, that one was "
+            "not, nor is it an autograd.Function, and nothing else is named",
+            applies=_is_said,
             basis="untestable",
             proof="it says what is known, and asks for no change",
             says=True,

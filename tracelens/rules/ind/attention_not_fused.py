@@ -30,6 +30,14 @@ from tracelens.logs.output_code import OutputModule
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, EvidenceLine, Finding, FindingData, Severity
 from tracelens.rules import Rule
+from tracelens.rules.ind._attention_calls import (
+    ALL_LAYERS,
+    FIVE,
+    FLEX,
+    LAST_LAYER,
+    THREE,
+    WRITTEN_THREE,
+)
 from tracelens.words import plural, size
 
 if TYPE_CHECKING:
@@ -43,23 +51,6 @@ __all__ = ["AttentionNotFused"]
 
 #: What the fused CPU kernel asks for beside four dimensions.
 CONTIGUOUS = "On a CPU, call .contiguous() on those whose last dimension is a permuted one."
-#: The call where q, k and v have three dimensions, written out or not, and five or more.
-WRITTEN_THREE = """\
-q, k, v = (t.contiguous()[None] for t in (q, k, v))
-y = torch.nn.functional.scaled_dot_product_attention(q, k, v)[0]"""
-THREE = "y = torch.nn.functional.scaled_dot_product_attention(q[None], k[None], v[None])[0]"
-FIVE = """\
-folded = (t.flatten(0, -4) for t in (q, k, v))
-y = torch.nn.functional.scaled_dot_product_attention(*folded).unflatten(0, q.shape[:-3])"""
-
-#: Scores that are capped, as an example of what may be done to them.
-FLEX = """\
-from torch.nn.attention.flex_attention import flex_attention
-
-def score_mod(score, batch, head, q_index, k_index):
-    return 30 * torch.tanh(score / 30)
-
-y = flex_attention(q, k, v, score_mod=score_mod)"""
 
 
 class AttentionNotFused(Rule):
@@ -90,6 +81,8 @@ class AttentionNotFused(Rule):
     mask and up to 128 keys on a CPU, as in windows of an image, it took as long: a note as well.
     In training on a CPU the fused kernel, with its backward, was measured to be slower with fewer
     than 256 keys per query in float32, and than 1,024 in bfloat16: a note, since it saves memory.
+    Scores that the next layer adds to its own are needed; those of the last layer are told where
+    the line is in code of your own.
     Nor has one a gradient for what is added to the scores: a bias that is computed from the
     queries, as relative positions are, and trained on a CPU is a note.
     Scores that are capped with tanh have no fused CPU kernel: flex_attention was measured at 1.1 to
@@ -126,7 +119,7 @@ class AttentionNotFused(Rule):
     class Data(FindingData):
         """Attentions that are computed unfused, for one cause."""
 
-        #: ``written out``, ``dropout``, ``capped``, ``shared``, ``dimensions`` or ``decomposed``.
+        #: ``written out``, ``dropout``, ``capped``, ``carried``, ``last`` and so on.
         cause: str
         #: ``cpu``, ``cuda`` ...
         device: str = ""
@@ -241,6 +234,7 @@ class AttentionNotFused(Rule):
             basis="tested",
             proof="tests/advice/IND017/sdpa-5d.py",
         ),
+        LAST_LAYER,
         Remedy(
             id="add-dimension",
             text="Add the missing dimension for the call, and take it off the result.",
@@ -346,6 +340,8 @@ class AttentionNotFused(Rule):
         first = found[0]
         harmless, grave, cost = judged
         frame = user_code.best(lines.of(first.seen, first.first.comment))
+        if cause is Cause.LAST and (frame is None or user_code.package(frame.file)):
+            harmless = harmless or ALL_LAYERS
         calls = plural(len(found), "attention call")
         keys = keys_of(first)
         data = self.Data(
