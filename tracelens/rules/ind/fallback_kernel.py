@@ -59,6 +59,13 @@ def _is_joined_bytes(data: FindingData) -> bool:
     return joined and bool(types) and types <= _BYTES
 
 
+#: Tried with ``cumprod``: ``exp(log1p(-x) @ triu)``, of 195 columns.
+_UNNAMED = (
+    " No change is named: what replaces such an operator may take longer than ATen does, as a "
+    "matrix product in place of `cumprod` did where it was tried."
+)
+
+
 class FallbackKernel(Rule):
     """An operator that is a mere loop over elements is called in ATen, fused with nothing.
 
@@ -115,6 +122,8 @@ class FallbackKernel(Rule):
         is_top_p: bool = False
         #: What is sorted are distances (typical sampling), of which the smallest are kept.
         is_of_distances: bool = False
+        #: Each call reads what is passed into the graph, and nothing that the graph computes.
+        is_given: bool = False
 
     remedies = (
         Remedy(
@@ -167,10 +176,11 @@ class FallbackKernel(Rule):
         ),
         Remedy(
             id="rewrite",
-            text="Write it with operators that Inductor generates code for, or move it out of "
-            "the compiled function where its inputs do not change.",
-            when="loops over elements",
-            applies=lambda data: not data.is_top_p,
+            text="It reads what is passed into the graph, as it is: where that stays the same from "
+            "call to call, compute it once, outside of the compiled function, and use the result.",
+            when="an operator that reads inputs, parameters or buffers and nothing that the graph "
+            "computes",
+            applies=lambda data: data.is_given and not data.is_top_p,
             proof="tests/advice/IND001/rewrite.py",
             basis="tested",
             edits=True,
@@ -252,19 +262,22 @@ class FallbackKernel(Rule):
             bytes=moved,
             dtypes=tuple(sorted(dtypes)),
             is_converted=bool(calls) and all(map(_is_converted, calls)),
+            is_given=bool(calls)
+            and all(read.producer is None for call in calls for read in call.operands),
         )
+        advice = self.advise(data)
         harmless = f"it moves {size(moved)}: a launch is all that it costs" if tiny else None
         harmless = _RANKED if nucleus.explains(calls) else harmless
         return self.finding(
             one.name,
             title=f"`{one.name}` is not compiled: {_times(calls)}",
-            message=_message(one, calls, moved),
-            severity=Severity.WARNING if grave else Severity.INFO,
+            message=_message(one, calls, moved) + ("" if advice or harmless else _UNNAMED),
+            severity=Severity.WARNING if grave and advice else Severity.INFO,
             confidence=Confidence.HIGH if calls else Confidence.MEDIUM,
             count=max(1, len(calls)),
             where=user_code.where(frame),
             evidence=one.quotes(),
-            advice=self.advise(data),
+            advice=advice,
             data=data,
             harmless=harmless,
         )

@@ -1,0 +1,49 @@
+"""Advice of which the log tells that it would change nothing, or raise, is not printed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.rules.test_recompile_advice import FIXTURES, ids
+from tracelens import analyze
+from tracelens.report import Finding
+from tracelens.rules.ind.fallback_kernel import FallbackKernel
+
+#: The time of a backward primitive, at the end of its line.
+_MS = re.compile(r"^(onednn_verbose,.*,backward_(?:data|weights),.*,)(\d+\.\d+)$", re.MULTILINE)
+
+
+def of(code: str, log: Path) -> list[Finding]:
+    return [one for one in analyze(str(log)).findings if one.code == code]
+
+
+def test_training_in_heavy_primitives_is_no_matter_of_compiling(tmp_path: Path) -> None:
+    log = FIXTURES / "CMP008-training-not-compiled" / "fires-after.log"
+    (light,) = of("CMP008", log)
+    assert ids(light) == ["in-place"]
+    heavy = tmp_path / "heavy.log"
+    heavy.write_text(_MS.sub(lambda found: f"{found[1]}{20.5}", log.read_text()))
+    (finding,) = of("CMP008", heavy)
+    assert finding.severity == "none"
+    assert "20 ms each" in str(finding.harmless)
+
+
+def test_what_is_passed_in_alone_is_computed_once() -> None:
+    data = FallbackKernel.Data(operators=("aten.cumprod",), calls=1, bytes=8 << 20)
+    rule = FallbackKernel()
+    assert not rule.advise(data)
+    given = data.model_copy(update={"is_given": True})
+    assert [one.id for one in rule.advise(given)] == ["rewrite"]
+
+
+def test_an_operator_without_advice_is_no_warning(tmp_path: Path) -> None:
+    log = FIXTURES / "IND001-fallback-kernel" / "fires-cumsum-8-mib.log"
+    (counted,) = of("IND001", log)
+    assert counted.severity == "warning"
+    summed = tmp_path / "summed.log"
+    summed.write_text(log.read_text().replace("torch.int64", "torch.float32"))
+    (finding,) = of("IND001", summed)
+    assert finding.severity == "info"
+    assert not finding.advice
+    assert "No change is named" in finding.message
