@@ -266,3 +266,61 @@ def test_a_slow_first_execution_is_no_wait() -> None:
 def test_a_few_waits_in_a_long_log_are_other_processes() -> None:
     lines = calls([0.004] * 3000 + [8.0] * 4)
     assert findings(CpuOversubscription(), [X86, TWO_THREADS, *lines]) == []
+
+
+def signed(
+    post_ops: str, shape: str = "4x128x64:4x64x96:4x128x96", head: str = "v1,primitive,"
+) -> str:
+    mds = "src:s8::blocked:abc::f0 wei:s8::blocked:abc::f0 dst:s8::blocked:abc::f0"
+    return (
+        f"onednn_verbose,{head}exec,cpu,matmul,ref:any,undef,{mds},"
+        f"attr-scratchpad:user{post_ops},,{shape},52.5"
+    )
+
+
+@pytest.mark.parametrize(
+    ("post_ops", "shape", "is_masked"),
+    [
+        (" attr-post-ops:binary_add:f32:1", "4x128x64:4x64x96:4x128x96", True),
+        (" attr-post-ops:binary_mul:f32:3:abc", "4x128x64:4x64x96:4x128x96", True),
+        (" attr-post-ops:binary_mul:f32:4", "4x128x64:4x64x96:4x128x96", False),
+        (" attr-post-ops:binary_add:f32:0+eltwise_relu:0:0", "4x128x64:4x64x96:4x128x96", False),
+        (" attr-post-ops:binary_add:f32:7", "4x128x64:4x64x96:4x128x96", False),
+        # The batch is 1: an operand as large as the result has no bit for it.
+        (" attr-post-ops:binary_add:f32:6", "1x128x64:1x64x96:1x128x96", False),
+        ("", "4x128x64:4x64x96:4x128x96", False),
+    ],
+)
+def test_a_post_op_that_lies_across_the_columns_is_suspected(
+    post_ops: str, shape: str, *, is_masked: bool
+) -> None:
+    """It is the more likely reason than signed activations, which fast kernels take by now."""
+    (finding,) = findings(ReferenceKernelDispatch(), [X86, *[signed(post_ops, shape)] * 3])
+    told = {one.id: one.text for one in finding.advice}
+    assert ("post-op-mask" in told) == is_masked
+    assert ("unsigned-activations" in told) != is_masked
+    if is_masked:
+        assert post_ops.partition("post-ops:")[2].partition("+")[0] in told["post-op-mask"]
+
+
+@pytest.mark.parametrize(
+    ("header", "head", "can_tell"),
+    [
+        ("onednn_verbose,info,oneDNN v2.4.0 (commit abc)", "", False),
+        ("onednn_verbose,info,oneDNN v3.0.0 (commit abc)", "", False),
+        ("onednn_verbose,info,oneDNN v3.1.0 (commit abc)", "primitive,", True),
+        ("onednn_verbose,v1,info,oneDNN v3.7.1 (commit abc)", "v1,primitive,", True),
+        ("", "", False),
+        ("", "v1,primitive,", True),
+    ],
+)
+def test_a_setting_is_advised_where_this_onednn_knows_it(
+    header: str, head: str, *, can_tell: bool
+) -> None:
+    """`all` and `dispatch` came with 3.1: before that there were numbers only."""
+    lines = [*filter(None, [header]), *[signed("", head=head)] * 3]
+    (finding,) = findings(ReferenceKernelDispatch(), lines)
+    told = [one.id for one in finding.advice]
+    assert ("see-refusals" in told) == can_tell
+    assert ("newer-onednn" in told) != can_tell
+    assert ("ONEDNN_VERBOSE=all would" in finding.message) == can_tell

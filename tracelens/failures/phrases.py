@@ -80,11 +80,11 @@ PHRASES = (
     Phrase("fsdp-params", r"only(?:supports)?FSDPwithuse_orig_params=True"),
     Phrase(
         "cuda-headers",
-        r"(?P<header_5>hip/hip_\w{1,24}\.h)"
+        r"(?P<header_5>hip/hip_\w{1,24}\.h|level_zero/z\w{1,16}\.h)"
         + _MISSING
         + r"|(?P<header>cuda(?:_runtime(?:_api)?|_fp16|_bf16)?\.h)"
         + _MISSING
-        + r"|[:：](?P<header_4>cuda\w{0,14}\.h)[:：](?!\d)|C1083:.{1,80}?(?P<header_2>cuda\w{0,14}\.h)|includefile'(?P<header_3>cuda\.h)'",
+        + r"|[:：](?P<header_4>cuda\w{0,14}\.h)[:：](?!\d)|C1083:.{1,80}?(?P<header_2>(?:cuda\w{0,14}|level_zero/z\w{1,16})\.h)|includefile'(?P<header_3>cuda\.h)'",
     ),
     Phrase(
         "msvc-environment",
@@ -327,12 +327,12 @@ PHRASES = (
         "ptxas",
         r"Command'?\[['\"][^'\"]{1,300}ptxas(?:\.exe)?['\"].{1,600}?--gpu-name=(?P<arch>sm_\w{1,6}).{1,600}?non-zeroexitstatus"
         r"|ptxas(?:fatal|error):Ptxassemblyaborted|NoTritonConfigsError"
-        r"|`?ptxas`?failedwitherrorcode"
-        r"|InternalTritonPTXcodegenerror(?:`ptxas`stderr:)?",
+        r"|`?ptxas`?failedwitherrorcode|InternalTritonPTXcodegenerror(?:`ptxas`stderr:)?",
     ),
     Phrase(
         "triton-launcher",
-        r"Command'?\[['\"].{0,4000}?(?:main|cuda_utils|__triton_launcher|driver|hip_utils)\.c(?:pp)?\b",
+        r"Command'?\[['\"].{0,4000}?(?:main|cuda_utils|__triton_launcher|driver|hip_utils)\.c(?:pp)?\b"
+        r"|(?P<refused>(?:[/\\](?:triton[/\\]backends[/\\]\w{2,12}|third_party[/\\]\w{2,12}[/\\]backend)[/\\](?:include[/\\])?[\w./\\-]{1,60}|\b(?:cuda|hip|spirv)_utils\.c\w{0,2}|\b__triton_launcher\.c\w{0,2}):\d{1,6}:\d{1,6}):(?:fatal)?error:(?:['\"‘]?(?P<absent>[\w./+-]{2,60}?)['\"’]?(?::Nosuchfileordirectory|filenotfound))?",
     ),
     Phrase("lost-size", r"NameError:name'[suz]\d{1,4}'isnotdefined"),
     Phrase("internal-compiler", r"LLVMERROR:"),

@@ -136,7 +136,7 @@ class Failure(Joined):
             line=user.line if user else 0,
             function=user.function if user else "",
             stack=about.stack,
-            facts=tuple(sorted((about.facts | _beside(about.cause, text)).items())),
+            facts=tuple(sorted((about.facts | _beside(about.cause, text, episode)).items())),
             ended=not about.logged
             and "quoted" not in about.facts
             and (after is None or after <= LAST_LINES),
@@ -152,13 +152,15 @@ def _is_eager(about: Told, found: Stage) -> bool:
     return about.cause == "out-of-memory" and found == "unknown" and about.user is not None
 
 
-def _beside(cause: str, text: str) -> dict[str, str]:
+def _beside(cause: str, text: str, episode: Episode) -> dict[str, str]:
     """Return what the text around a message tells of it.
 
     An AMD GPU, whose result was checked, or that a compiler's own error is not there.
     """
     if cause == "cpu-pointer" and _HIP.search(text):
         return {"hip": "yes"}
+    if cause == "ptxas" and episode.of_amd:
+        return {"amd": "yes"}
     if cause in {"lost-size", "internal-compiler"} and _CONSTEXPR.search(text):
         return {"constexpr": "yes"}
     if cause == "generated-cpp" and (ran := _RAN.search(text)):

@@ -18,6 +18,7 @@ __all__ = [
     "Cudagraphs",
     "FunctionRun",
     "ManyShapes",
+    "MovedInputs",
     "Partition",
     "PartitionCut",
     "PartitionStack",
@@ -66,9 +67,10 @@ class Cudagraphs(Log):
         r"skipping cudagraphs? (?:due to |for unknown )|disabling cudagraphs due to "
         r"|cudagraph partition due to "
         r"|static input data pointer changed\.$"
+        r"|input name: [\w.]{1,80}\. data pointer changed from "
         r"|(?:\[\d+/\d+\] )?[Rr]ecording cudagraph tree for (?:symint key|graph without) "
     )
-    continues = re.compile(r' +File "|    +\S|input name: |\.$')
+    continues = re.compile(r' +File "|    +\S|input name: |\.$|\.{3}$')
 
 
 class CudagraphSkip(Record):
@@ -108,6 +110,12 @@ class RerecordLimit(Record):
     limit: int
     node: str
     reason: str
+    pointer_changes: tuple[PointerChange, ...] = ()
+
+
+class MovedInputs(Record):
+    """Inputs that moved, without the line that says what was recorded again."""
+
     pointer_changes: tuple[PointerChange, ...] = ()
 
 

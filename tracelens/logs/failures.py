@@ -88,8 +88,10 @@ class Episode(Record):
     short: bool = False
     #: Whether torch logged there why it leaves a function uncompiled.
     leaves_out: bool = False
+    #: Whether those few lines name a GPU of AMD's, and none of NVIDIA's.
+    of_amd: bool = False
 
-    @field_validator("torch", "short", "leaves_out", mode="before")
+    @field_validator("torch", "short", "leaves_out", "of_amd", mode="before")
     @classmethod
     def _present(cls, mark: object) -> bool:
         return bool(mark)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from pydantic import BeforeValidator
 
 from tracelens.logs import Log, Record
+from tracelens.logs._trace_header import Measured
 from tracelens.words import is_whole
 
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence
 
-__all__ = ["DEVICES", "Average", "KeyAverages", "KeyAveragesLog", "Row", "Total"]
+__all__ = ["DEVICES", "Average", "KeyAverages", "KeyAveragesLog", "Requested", "Row", "Total"]
 
 #: Rows of the report's table.
 MAX_ROWS = 100
@@ -103,6 +104,19 @@ class Row(Record):
     """The cells of one line."""
 
     cells: tuple[str, ...] = ()
+
+
+class Requested(Measured):
+    """What a program in the same text asks of the profiler, and whether it names a CUDA device."""
+
+    #: ``CPU``, ``CUDA``, ``XPU``; empty where it names none: torch then records all it can.
+    activities: tuple[str, ...] = ()
+    on_cuda: bool = False
+
+    @property
+    def wants_cuda(self) -> bool:
+        """Whether CUDA is among them, or would be."""
+        return not self.activities or "CUDA" in self.activities
 
 
 class KeyAverages(Record):

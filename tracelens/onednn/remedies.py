@@ -16,7 +16,7 @@ from tracelens.remedies import Remedy
 if TYPE_CHECKING:
     from tracelens.logs.onednn_verbose import Primitive
 
-__all__ = ["RefusedData", "against", "fixed_in", "for_recurrent", "for_reference"]
+__all__ = ["RefusedData", "against", "fixed_in", "for_recurrent", "for_reference", "masked"]
 
 #: torch wheel -> its oneDNN.
 _WHEELS = {(2, 10): (3, 7), (2, 13): (3, 12), (2, 15): (3, 13)}
@@ -40,6 +40,8 @@ class RefusedData(PrimitiveData):
     fixed_in: tuple[int, ...] | None = None
     #: Data type of what is read.
     source: str = ""
+    #: Binary post-ops whose operand is neither one number, nor one per column, nor whole.
+    masked: tuple[str, ...] = ()
 
 
 def fixed_in(run: Primitive) -> tuple[int, ...] | None:
@@ -53,6 +55,32 @@ def fixed_in(run: Primitive) -> tuple[int, ...] | None:
     sizes = run.problem.named
     special = "kd" in sizes or sizes.get("g", 1) > 1
     return (2, 13) if special else (2, 10)
+
+
+def masked(run: Primitive) -> tuple[str, ...]:
+    """Return the binary post-ops of a product that few kernels fuse: ``binary_mul:u8:1``.
+
+    A bit of the mask stands for each dimension of the result that the operand has. All kernels take
+    one number, one per column, and as many as the result has.
+    """
+    if run.primitive not in {"matmul", "inner_product"}:
+        return ()
+    sizes = (run.problem.dims or ((),))[-1]
+    rank = len(sizes) or len(run.mds[-1].tag) if run.mds else 2
+    whole = sum(1 << at for at, size in enumerate(sizes) if size != 1)
+    taken = {0, 1 << (rank - 1), (1 << rank) - 1, whole}
+    return tuple(
+        f"{op.op}:{op.detail}"
+        for op in run.attributes.post_ops
+        if op.op.startswith("binary") and (mask := _mask(op.detail)) is not None
+        if mask not in taken
+    )
+
+
+def _mask(detail: str) -> int | None:
+    """Return the mask of ``bf16:3:ab``; None where there is none."""
+    mask = detail.split(":")[1:2]
+    return int(mask[0]) if mask and mask[0].isdecimal() else None
 
 
 def _is_old(data: Any) -> bool:
@@ -70,6 +98,11 @@ def _wheel(data: Any) -> str:
         f"Use torch {release} or later, whose AArch64 wheel runs this on an optimised kernel: "
         f'`pip install --upgrade "torch>={release}"`.'
     )
+
+
+def _named(ops: Sequence[str]) -> str:
+    listed = " or ".join(f"`{op}`" for op in ops)
+    return f"the post-op {listed}" if len(ops) == 1 else f"one of the post-ops {listed}"
 
 
 def _is_packed_linear(data: Any) -> bool:
@@ -123,6 +156,7 @@ def for_reference(tested: Sequence[str] = (), code: str = "") -> tuple[Remedy, .
         _PACKED_WEIGHTS,
         _BFLOAT16_CONVOLUTION,
         _FLOAT16_LAYOUT,
+        _MASKED,
         _UNSIGNED,
     )
     found += tuple(_of(reason) for reason in Reason if remedy(reason))
@@ -214,15 +248,29 @@ _PACKED_WEIGHTS = Remedy(
     basis="untestable",
     proof="needs a processor with float16 instructions",
 )
+_MASKED = Remedy(
+    id="post-op-mask",
+    text=lambda data: (
+        f"Most likely fast kernels refused {_named(data.masked)}, whose operand does not lie along "
+        "the columns: give it one number or one per column, make it a scale of the product, or run "
+        "it as a primitive of its own behind it. A newer oneDNN may take it as it is."
+    ),
+    when="a product with a binary post-op whose operand is neither one number, nor one per column,"
+    " nor whole",
+    applies=lambda data: bool(data.masked),
+    basis="untestable",
+    proof="https://uxlfoundation.github.io/oneDNN/dev_guide_attributes_post_ops.html",
+)
 _UNSIGNED = Remedy(
     id="unsigned-activations",
     text="Quantize the activations to unsigned 8-bit integers: the fast x86 kernels take u8 "
     "activations with s8 weights.",
-    when="s8 activations on x86-64",
+    when="s8 activations on x86-64, and no binary post-op is in the way",
     applies=lambda data: (
         data.primitive in {"matmul", "inner_product"}
         and data.source == "s8"
         and data.arch != "aarch64"
+        and not data.masked
     ),
     proof="https://uxlfoundation.github.io/oneDNN/dev_guide_int8_computations.html",
 )

@@ -27,6 +27,13 @@ _TELLS = late(
 _BREAK = late(r"Graph break: (?:skip: )?from user code at:")
 _REASON = late(r"torch\._dynamo\.exc\.\w{1,40}: ")
 MAX_BREAK = 200
+#: What names a GPU of AMD's, or its software, and what one of NVIDIA's. Every report of the machine
+#: has `ROCM used to build PyTorch: N/A`, and a CPU of AMD's says nothing.
+_AMD = late(
+    rb"(?m)^(?![^\n]*\bN/A)[^\n]*(?:\b[Rr]adeon\b|\b[Rr][Oo][Cc][Mm]|\bgfx\d{3}|\bhip[A-Z_]"
+    rb"|\bRX \d{4}|\bInstinct\b|\bMI\d{3}X?\b)"
+)
+_NVIDIA = late(rb"GeForce|\bRTX\b|\bGTX\b|\bTesla\b|\bJetson\b|\bNVIDIA [A-Z]{0,2}\d|\b[ABH]\d00\b")
 #: Kinds that a program fills which has nothing to do with torch.compile.
 _OF_PROGRAMS = frozenset({"compile_errors", KIND, "warnings"})
 
@@ -63,12 +70,13 @@ def hand_over_excerpts(watch: Watch, name: str, lines: int, evidence: Evidence) 
     from tracelens.logs.failures import Episode  # noqa: PLC0415
 
     log = kind(KIND)
+    of_amd = lines <= MAX_BRIEF and _is_of_amd(watch)
     for excerpt in excerpts:
         for rank, every in undress(excerpt.lines).items():
             if not (bare := _without_breaks(every)):
                 continue
             marks = ("t" if of_torch else "") + ("s" if lines <= MAX_BRIEF else "")
-            text = _text(bare, lines - bare[-1].number, marks)
+            text = _text(bare, lines - bare[-1].number, marks, amd="a" if of_amd else "")
             place = Place(name, bare[0].number, rank, jumps=_jumps(bare))
             understood = sum(one.number in watch.orphans for one in bare)
             try:
@@ -133,12 +141,18 @@ def _hand_over_lone(watch: Watch, name: str, evidence: Evidence) -> bool:
     return bool(found)
 
 
-def _text(bare: Sequence[Bare], after: int, marks: str) -> str:
+def _is_of_amd(watch: Watch) -> bool:
+    """Tell whether a few lines in all name a GPU of AMD's, and none of NVIDIA's."""
+    text = b"".join(line for _, line in watch.brief)
+    return _AMD.search(text) is not None and _NVIDIA.search(text) is None
+
+
+def _text(bare: Sequence[Bare], after: int, marks: str, *, amd: str = "") -> str:
     """Return the lines as the grammar has them, and what stands around them."""
     lines = [_mark(one) + _safe(one.text) for one in bare]
     if any(one.leaves_out and _TELLS.match(one.text) for one in bare):
         marks += "l"
-    return "\n".join([*lines, f"\x04{after}{marks}"])
+    return "\n".join([*lines, f"\x04{after}{marks}{amd}"])
 
 
 def _mark(one: Bare) -> str:

@@ -19,6 +19,7 @@ from tracelens.source.excerpts import hand_over_excerpts
 from tracelens.source.kinds import TELLING, Kinds
 from tracelens.source.prefixes import undressed
 from tracelens.source.quoted import hand_over_quoted
+from tracelens.source.requested import hand_over_requested
 from tracelens.source.watch import MAX_BRIEF, Watch
 
 __all__ = ["hand_over_left"]
@@ -145,6 +146,7 @@ def hand_over_left(watch: Watch, kinds: Kinds, name: str, lines: int, evidence: 
     if not watch.orphans:
         _hand_over_messages(watch, kinds, name, lines, evidence)
     hand_over_excerpts(watch, name, lines, evidence)
+    hand_over_requested(watch.brief, name, evidence)
     if watch.orphans and FAILURES not in evidence.kinds:
         _hand_over_messages(watch, kinds, name, lines, evidence)
     if lines <= MAX_BRIEF and not (evidence.kinds or evidence.known or evidence.unread):

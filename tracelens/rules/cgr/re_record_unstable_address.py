@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from tracelens.dynamo import user_code
 from tracelens.evidence import Place, Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.logs.cudagraphs import FunctionRun, PointerChange, RerecordLimit
+from tracelens.logs.cudagraphs import FunctionRun, MovedInputs, PointerChange, RerecordLimit
 from tracelens.remedies import Remedy
-from tracelens.report import Finding, FindingData, Severity
+from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
 from tracelens.words import and_more
 
@@ -76,6 +76,8 @@ class ReRecordUnstableAddress(Rule):
         inputs: tuple[str, ...] = ()
         #: torch gave up, and launches the kernels one by one.
         is_given_up: bool
+        #: All that is known is that it moved: what was recorded again is not in the text.
+        is_quoted: bool = False
 
     remedies = (
         Remedy(
@@ -88,10 +90,20 @@ class ReRecordUnstableAddress(Rule):
             proof="tests/advice/CGR005/write-into.py",
         ),
         Remedy(
+            id="load-into",
+            text="Load other weights into those that are there, too: `load_state_dict(...)` "
+            "without `assign=True`, and a LoRA by copying its tensors, not by another adapter's.",
+            when="an input moved, and no more of it is in the text",
+            applies=lambda data: data.is_quoted,
+            code="with torch.no_grad(): parameter.copy_(new)",
+            basis="untestable",
+            proof="needs a GPU; https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",
+        ),
+        Remedy(
             id="keep-gradients",
             text="Keep the gradients, if it is they that move.",
             when="an input moved",
-            applies=lambda data: data.has_moved,
+            applies=lambda data: data.has_moved and not data.is_quoted,
             code="optimizer.zero_grad(set_to_none=False)",
             basis="tested",
             proof="tests/advice/CGR005/keep-gradients.py",
@@ -108,7 +120,13 @@ class ReRecordUnstableAddress(Rule):
         ),
     )
 
-    def check(self, *, limits: Table[RerecordLimit], runs: Table[FunctionRun]) -> Iterator[Finding]:
+    def check(
+        self,
+        *,
+        limits: Table[RerecordLimit],
+        runs: Table[FunctionRun],
+        moved: Table[MovedInputs],
+    ) -> Iterator[Finding]:
         """Yield one finding per function that hit the limit, or that is recorded often."""
         for place, seen in limits.events():
             yield self._limit(place, seen)
@@ -118,6 +136,34 @@ class ReRecordUnstableAddress(Rule):
         for target, events in again.items():
             if len(events) >= (MANY if target in recorded else MANY_LINES):
                 yield self._often(target, events)
+        if not len(runs):
+            yield from (self._quoted(*event) for event in moved.events()[:1])
+
+    def _quoted(self, place: Place, seen: Seen[MovedInputs]) -> Finding:
+        """Return what the lines mean that people quote: what moved, and not how often."""
+        changes = seen.record.pointer_changes
+        frame = user_code.best(f for change in changes for f in change.stack_frames)
+        what = _named(changes) if changes else "A parameter, a buffer or a tensor marked as static"
+        data = self.Data(
+            function="",
+            recordings=0,
+            has_moved=True,
+            inputs=tuple(dict.fromkeys(change.input for change in changes)),
+            is_given_up=False,
+            is_quoted=True,
+        )
+        return self.finding(
+            "quoted",
+            title="a CUDA graph is recorded again, since an input that was to stay has moved",
+            message=f"{what} had new storage when the graph was called: a recording holds "
+            "addresses, and is made anew for others. How often that is, the text does not tell.",
+            confidence=Confidence.MEDIUM,
+            count=seen.count,
+            where=user_code.where(frame),
+            evidence=[seen.quote(place=place)],
+            advice=self.advise(data),
+            data=data,
+        )
 
     def _limit(self, place: Place, seen: Seen[RerecordLimit]) -> Finding:
         limit = seen.record

@@ -18,6 +18,7 @@ _TITLES = {
         "the C compiler failed on Triton's launcher; what it said is not in the log"
     ),
 }
+_BROKEN = "the C or C++ compiler is there and does not work"
 _SYMBOL = re.compile(r"undefined symbol: (\S{1,120})")
 #: What the loader says of a file in the cache whose writer was killed, or whose disk was full.
 _PARTIAL = re.compile(
@@ -53,6 +54,10 @@ def _lacks(data: FailureData) -> str:
     if "omp_" in symbol or "kmpc" in symbol or "GOMP" in symbol:
         return "openmp"
     return "torch" if any(mark in symbol for mark in ("c10", "at", "torch", "aoti")) else ""
+
+
+def _is_unsaid(data: FailureData) -> bool:
+    return data.cause == "triton-launcher" and "refused" not in data.facts
 
 
 def _lacks_ldconfig(data: FailureData) -> bool:
@@ -97,10 +102,33 @@ class CToolchainBroken(FailureRule):
     )
     remedies = (
         Remedy(
+            "header",
+            lambda d: (
+                f"Install the package that brings `{d.facts['absent']}`, or name its folder to "
+                "the compiler; the first line finds the package on Debian and Ubuntu."
+            ),
+            code=lambda d: f"apt-file search {d.facts['absent']}",
+            env="CPATH=/path/to/include",
+            applies=lambda d: "absent" in d.facts,
+            when="a header that Triton's own files include",
+            basis="untestable",
+            proof="needs a machine that lacks a library's headers",
+        ),
+        Remedy(
+            "fitting",
+            "The headers that the compiler reads and this Triton are not of one time: take the "
+            "Triton that torch was built with, and leave other toolkits out of CPATH and "
+            "CPLUS_INCLUDE_PATH.",
+            applies=lambda d: "refused" in d.facts and "absent" not in d.facts,
+            when="the compiler refuses Triton's own files",
+            basis="untestable",
+            proof="reports of such errors; it needs a GPU",
+        ),
+        Remedy(
             "see",
             "Run the command of the message by hand: the first line with `error:` names what is"
             " missing. Mostly it is Python.h (install python3-dev), cuda.h, or -lcuda.",
-            applies=lambda d: d.cause == "triton-launcher" and not d.on_windows,
+            applies=lambda d: _is_unsaid(d) and not d.on_windows,
             when="the compiler's output is not in the log",
             basis="untestable",
             proof="it shows more",
@@ -110,7 +138,7 @@ class CToolchainBroken(FailureRule):
             "Run the command of the message by hand in the x64 Native Tools prompt: the first line"
             " with `error` names what is missing. Mostly it is Python.h or python3XX.lib, or"
             " INCLUDE and LIB of MSVC are not set.",
-            applies=lambda d: d.cause == "triton-launcher" and d.on_windows,
+            applies=lambda d: _is_unsaid(d) and d.on_windows,
             when="the same on Windows",
             basis="untestable",
             proof="needs Windows",
@@ -266,7 +294,7 @@ class CToolchainBroken(FailureRule):
                 d.cause in {"toolchain", "triton-launcher"}
                 and not d.on_windows
                 and "cuda" not in d.facts.get("library", "")
-                and "glibc" not in d.facts
+                and d.facts.keys().isdisjoint({"glibc", "refused"})
                 and not _lacks_ldconfig(d)
             ),
             when="Linux",
@@ -302,6 +330,10 @@ class CToolchainBroken(FailureRule):
                 "the C++ library is older than the compiler that built the kernel:"
                 f" `{facts['glibc']}` is missing"
             )
+        if "refused" in facts:
+            absent = facts.get("absent")
+            does = f"does not find `{absent}`, which" if absent else "refuses"
+            return f"the C compiler {does} Triton's own files{' include' if absent else ''}"
         return _TITLES.get(data.cause, "").format(why=_why_not(data)) or (
             "the C or C++ compiler is there and does not work"
         )

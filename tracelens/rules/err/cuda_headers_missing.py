@@ -14,6 +14,14 @@ def _is_hip(data: FailureData) -> bool:
     return data.facts.get("header", "").startswith("hip/")
 
 
+def _is_intel(data: FailureData) -> bool:
+    return data.facts.get("header", "").startswith("level_zero/")
+
+
+def _is_cuda(data: FailureData) -> bool:
+    return not (_is_hip(data) or _is_intel(data))
+
+
 class CudaHeadersMissing(FailureRule):
     """cuda.h is missing when Triton builds its launcher.
 
@@ -54,10 +62,32 @@ class CudaHeadersMissing(FailureRule):
             proof="needs an AMD GPU",
         ),
         Remedy(
+            "level-zero",
+            "Install the development files of Level Zero, from Intel's repository for GPUs or the "
+            "distribution's: level-zero-devel on Fedora and RHEL, libze-dev or level-zero-dev on "
+            "Ubuntu and Debian.",
+            code="apt-get install -y libze-dev || apt-get install -y level-zero-dev",
+            applies=lambda d: _is_intel(d) and not d.on_windows,
+            when="an Intel GPU on Linux",
+            basis="untestable",
+            proof="https://github.com/oneapi-src/level-zero: packages of its releases",
+        ),
+        Remedy(
+            "level-zero-windows",
+            "The full installer of Intel's driver brings the SDK of Level Zero and names it in "
+            "LEVEL_ZERO_V1_SDK_PATH; without it, unpack level-zero-win-sdk of Level Zero's "
+            "releases on GitHub, and name its folder there.",
+            code=r"set LEVEL_ZERO_V1_SDK_PATH=C:\level-zero-win-sdk",
+            applies=lambda d: _is_intel(d) and d.on_windows,
+            when="an Intel GPU on Windows",
+            basis="untestable",
+            proof="https://github.com/intel/compute-runtime/issues/837",
+        ),
+        Remedy(
             "conda",
             "Install the headers of the CUDA version that torch was built with.",
             code="conda install -c conda-forge cuda-cudart-dev cuda-crt",
-            applies=lambda d: not _is_hip(d) and d.platform == "conda",
+            applies=lambda d: _is_cuda(d) and d.platform == "conda",
             when="conda",
             basis="untestable",
             proof="needs conda and a GPU",
@@ -71,7 +101,7 @@ class CudaHeadersMissing(FailureRule):
                 'apt-get install -y cuda-cudart-dev-$(python -c "import torch;'
                 " print(torch.version.cuda.replace('.', '-'))\")"
             ),
-            applies=lambda d: not _is_hip(d) and d.platform == "",
+            applies=lambda d: _is_cuda(d) and d.platform == "",
             when="Linux",
             basis="untestable",
             proof="needs a GPU",
@@ -80,7 +110,7 @@ class CudaHeadersMissing(FailureRule):
             "name-it",
             "If the toolkit is installed, name it: CUDA_HOME for torch, C_INCLUDE_PATH for the"
             " compiler.",
-            applies=lambda d: not _is_hip(d),
+            applies=_is_cuda,
             env="CUDA_HOME=/usr/local/cuda C_INCLUDE_PATH=/usr/local/cuda/include",
             basis="untestable",
             proof="needs a GPU",
@@ -92,7 +122,7 @@ class CudaHeadersMissing(FailureRule):
                 'python -m pip install --force-reinstall --no-deps triton==$(python -c "import'
                 ' triton; print(triton.__version__)")'
             ),
-            applies=lambda d: not _is_hip(d) and not d.on_windows,
+            applies=lambda d: _is_cuda(d) and not d.on_windows,
             when="Linux",
             basis="untestable",
             proof="needs a GPU",
@@ -102,6 +132,9 @@ class CudaHeadersMissing(FailureRule):
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""
+        if _is_intel(data):
+            header = data.facts["header"]
+            return f"`{header}` is missing: Triton cannot build what launches kernels on Intel GPUs"
         if _is_hip(data):
             return f"`{data.facts['header']}` is missing: C++ for ROCm cannot be compiled"
         return (

@@ -7,6 +7,7 @@ from typing import ClassVar
 from tracelens.failures.versions import CUDA_OF_ARCH
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData, FailureRule, without_compiling
+from tracelens.rules.err._known_messages import unless
 
 __all__ = ["PtxasTooOld"]
 
@@ -15,8 +16,21 @@ __all__ = ["PtxasTooOld"]
 _SECOND = "ptxas-blackwell"
 
 
+#: A GPU of AMD's whose number is read as a capability of CUDA.
+_TAKEN = "No ptxas knows a GPU of AMD's: this Triton is the one for CUDA"
+_IF_AMD = (
+    "If the GPU is AMD's (gfx1100 is taken for sm_110, gfx1030 for sm_103), Triton is the one for"
+    " CUDA"
+)
+
+
 def _is_second(data: FailureData) -> bool:
     return _SECOND in f"{data.message} {data.output}"
+
+
+def _on_amd(data: FailureData) -> bool:
+    """Tell whether the GPU is AMD's, for which there is no ptxas at all."""
+    return "amd" in data.facts
 
 
 def _path(data: FailureData) -> str:
@@ -61,7 +75,9 @@ class PtxasTooOld(FailureRule):
             "ptxas-path",
             _path,
             env="TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas",
-            applies=lambda d: not (d.facts.get("arch", "").startswith("compute_") or _is_second(d)),
+            applies=lambda d: (
+                not (d.facts.get("arch", "").startswith("compute_") or _is_second(d) or _on_amd(d))
+            ),
             when="ptxas",
             basis="untestable",
             proof="needs a GPU that is newer than its ptxas",
@@ -80,14 +96,16 @@ class PtxasTooOld(FailureRule):
         ),
         Remedy(
             "amd",
-            "If the GPU is AMD's (gfx1100 is taken for sm_110, gfx1030 for sm_103), Triton is the"
-            " one for CUDA: remove it, and install torch for ROCm, which brings its own.",
+            lambda d: (
+                f"{_TAKEN if _on_amd(d) else _IF_AMD}: remove it, and install torch for ROCm, which"
+                " brings its own."
+            ),
             code=(
                 "python -m pip uninstall -y triton pytorch-triton && python -m pip install"
                 " --force-reinstall torch --index-url https://download.pytorch.org/whl/rocm6.4"
             ),
-            applies=lambda d: d.facts.get("arch", "") in {"sm_103", "sm_110"},
-            when="an AMD GPU",
+            applies=lambda d: d.facts.get("arch", "") in {"sm_103", "sm_110"} or _on_amd(d),
+            when="an AMD GPU, or one whose number may be taken for NVIDIA's",
             basis="untestable",
             proof="needs a GPU of AMD",
         ),
@@ -106,7 +124,7 @@ class PtxasTooOld(FailureRule):
             code=(
                 "python -m pip install -U torch --index-url https://download.pytorch.org/whl/cu130"
             ),
-            applies=lambda d: not _is_second(d),
+            applies=lambda d: not (_is_second(d) or _on_amd(d)),
             basis="untestable",
             proof="needs a GPU that is newer than its ptxas",
         ),
@@ -121,12 +139,15 @@ class PtxasTooOld(FailureRule):
             basis="untestable",
             proof="the tools in the wheels of triton 3.6.0 and 3.7.0",
         ),
-        without_compiling(),
+        *unless(_on_amd, (without_compiling(),)),
     )
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""
         arch = data.facts.get("arch", "")
+        if _on_amd(data):
+            taken = f", and takes it for `{arch}`" if arch else ""
+            return f"the Triton for NVIDIA's GPUs runs on one of AMD's{taken}"
         if arch.startswith("compute_"):
             return f"nvcc is too old for this GPU: it does not know `{arch}`"
         if arch:

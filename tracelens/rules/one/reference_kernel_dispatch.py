@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from tracelens.dynamo.run_facts import facts_of
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import UNCHANGED, Experiment
+from tracelens.late import late
 from tracelens.onednn.data import descriptors, has_plain_weights, is_default_layout
 from tracelens.onednn.implementations import COMPUTE, Grade, grade
 from tracelens.onednn.reasons import Reason
 from tracelens.onednn.refusals import Refusal, Refusals
-from tracelens.onednn.remedies import RefusedData, fixed_in, for_recurrent, for_reference
+from tracelens.onednn.remedies import (
+    RefusedData,
+    fixed_in,
+    for_recurrent,
+    for_reference,
+    masked,
+)
 from tracelens.onednn.runs import Fast, Runs, Spent, groups, instruction_set, times
 from tracelens.onednn.stories import primitive
 from tracelens.onednn.summary import quote
@@ -46,6 +53,9 @@ MIN_SHARE = 0.02
 FEW_LINES = 5
 #: Why a recurrent layer that nothing serves better is left alone.
 _NO_CELL = "oneDNN generates no cell for it, and ATen's own LSTM was measured to be slower"
+#: oneDNN from which on it says why an implementation refused, and lines of those before.
+SAYS_WHY = (3, 1)
+_OLD_LINE = late(r"\w+_verbose,(?:\d[\d.]*,)?(?:exec|create)[,:]")
 #: Refusals that are spelled out.
 MAX_QUOTED = 4
 MAX_ADVICE = 4
@@ -54,11 +64,21 @@ _REFERENCE = (
     Remedy(
         id="see-refusals",
         text="See why the faster implementations refused.",
-        when="the log has executions only",
-        applies=lambda data: data.is_silent,
+        when="the log has executions only, of oneDNN 3.1 or newer",
+        applies=lambda data: data.is_silent and not data.tells_none,
         env="ONEDNN_VERBOSE=all",
         basis="untestable",
         proof="it records more",
+    ),
+    Remedy(
+        id="newer-onednn",
+        text="Run it with oneDNN 3.1 or newer (a newer torch, where torch brings it): it may have "
+        "a fast implementation, and with ONEDNN_VERBOSE=all it says why one refused, which this "
+        "version cannot.",
+        when="oneDNN before 3.1",
+        applies=lambda data: data.tells_none,
+        basis="untestable",
+        proof="src/common/verbose.cpp of oneDNN 3.0 and 3.1",
     ),
 )
 
@@ -128,6 +148,8 @@ class ReferenceKernelDispatch(Rule):
 
         #: The log holds no refusals, and was not recorded with them.
         is_silent: bool = False
+        #: oneDNN is one that knows `0`, `1` and `2` only, and never tells refusals.
+        tells_none: bool = False
 
     remedies = (*_REFERENCE, *for_recurrent())
 
@@ -162,6 +184,7 @@ class ReferenceKernelDispatch(Rule):
             recorded=bool(len(dispatches) or len(library)),
             tuned=bool(len(tunings)),
             lines=UserLines(ran),
+            tells_none=_tells_none(execs, run),
             quoted=execs.count <= FEW_LINES and not (len(versions) or spent.is_run),
         )
         refusals = Refusals(dispatches, library, creates, execs)
@@ -219,6 +242,8 @@ class ReferenceKernelDispatch(Rule):
             is_plain=is_default_layout(run),
             has_plain_weights=has_plain_weights(run),
             fixed_in=fixed_in(run),
+            masked=masked(run),
+            tells_none=log.tells_none,
             source=run.mds[0].dtype if run.mds else "",
         )
 
@@ -268,6 +293,8 @@ class _Log(NamedTuple):
     recorded: bool
     tuned: bool
     lines: UserLines
+    #: This oneDNN has no refusals to tell.
+    tells_none: bool
     #: It is some quoted lines, of which a share says nothing.
     quoted: bool
 
@@ -275,6 +302,14 @@ class _Log(NamedTuple):
         """Return the sentence that says how long ``count`` executions took."""
         tuned = " (benchmarks of autotuning included)" if self.tuned else ""
         return f"{times(count)}{tuned} took {self.all.tell(ms)}."
+
+
+def _tells_none(execs: Table[PrimitiveExec], run: Table[RunFacts]) -> bool:
+    """Tell whether oneDNN is older than 3.1: by its header, else by how its lines begin."""
+    version = facts_of(run).onednn
+    if version is not None:
+        return version < SAYS_WHY
+    return all(_OLD_LINE.match(row.text) for row in execs)
 
 
 def _is_slow(group: Runs, log: _Log) -> bool:
@@ -313,6 +348,8 @@ def _explain(why: list[Refusal], log: _Log) -> str:
         )
     if log.recorded:
         return "Nothing refused: this build has no other candidate for these data types."
+    if log.tells_none:
+        return "The log does not say why: oneDNN tells that since 3.1."
     return "The log does not say why; ONEDNN_VERBOSE=all would."
 
 

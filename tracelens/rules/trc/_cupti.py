@@ -6,7 +6,7 @@ import re
 
 from tracelens.remedies import Remedy
 
-__all__ = ["ERROR", "REFUSED"]
+__all__ = ["ERROR", "NOT_RECORDED", "REFUSED"]
 
 #: What failed; the hint that names an error which may be seen is not one.
 ERROR = re.compile(r"(?<=failed with error )CUPTI_ERROR_[A-Z_]{3,60}")
@@ -44,4 +44,16 @@ REFUSED = (
         proof="https://developer.nvidia.com/"
         "nvidia-development-tools-solutions-err-nvgpuctrperm-cupti",
     ),
+)
+NOT_RECORDED = Remedy(
+    id="not-recorded",
+    text="Look for CUDA in what this prints: without it, this torch records no GPU. With it, look "
+    "on stderr for warnings of Kineto or CUPTI, end what else holds CUPTI (Nsight, DCGM, another "
+    "profiler), and see that counters are not for administrators only.",
+    when="CUDA was asked for, and nothing of it is in the table",
+    applies=lambda data: data.asked and not (data.refused or data.xpu),
+    code="print(torch.profiler.supported_activities())",
+    since="1.8.1",
+    basis="untestable",
+    proof="needs a GPU whose CUPTI cannot be used",
 )

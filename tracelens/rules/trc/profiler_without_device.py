@@ -6,16 +6,18 @@ from collections.abc import Iterator
 
 from tracelens.evidence import Seen, Table
 from tracelens.logs.chrome_trace import Collective, Operator, RuntimeCall
+from tracelens.logs.key_averages import Requested
 from tracelens.logs.kineto import ProfilerLine
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
 from tracelens.rules import Rule
-from tracelens.rules.trc._cupti import ERROR, REFUSED
+from tracelens.rules.trc._cupti import ERROR, NOT_RECORDED, REFUSED
+from tracelens.rules.trc._tables import of_table
 from tracelens.traces.apple import MPS
 from tracelens.traces.measured import Window
 from tracelens.traces.printed import AnyRecording, PrintedProfile, is_of_xpu
 from tracelens.traces.unanswered import Unanswered
-from tracelens.words import length, percent
+from tracelens.words import length
 
 __all__ = ["ProfilerWithoutDevice"]
 
@@ -72,10 +74,13 @@ class Undevised(FindingData):
     xpu: bool = False
     #: Launches from one moment on that have no kernel.
     missing: int = 0
+    #: The program, which is in the text, asked for CUDA already.
+    asked: bool = False
 
 
 def _on_gpu(data: Undevised) -> bool:
-    return data.unread in {"", COUNTED, OLDER} and not (data.refused or data.xpu or data.missing)
+    known = data.unread in {"", COUNTED, OLDER}
+    return known and not (data.refused or data.xpu or data.missing or data.asked)
 
 
 class ProfilerWithoutDevice(Rule):
@@ -164,12 +169,15 @@ class ProfilerWithoutDevice(Rule):
             proof="https://docs.pytorch.org/docs/stable/generated/torch.mps.profiler.profile.html",
         ),
         *REFUSED,
+        NOT_RECORDED,
         Remedy(
             id="supported",
             text="See what the profiler of this machine can record; without CUDA in it, CUPTI is "
             "missing, in use, or for administrators only.",
             when="the activity was asked for already, and no counters instead",
-            applies=lambda data: not (data.unread or data.refused or data.xpu or data.missing),
+            applies=lambda data: (
+                not (data.unread or data.refused or data.xpu or data.missing or data.asked)
+            ),
             code="print(torch.profiler.supported_activities())",
             since="1.8.1",
             proof="https://docs.pytorch.org/docs/stable/profiler.html",
@@ -187,6 +195,7 @@ class ProfilerWithoutDevice(Rule):
         collectives: Table[Collective],
         operators: Table[Operator],
         unanswered: Table[Unanswered],
+        requested: Table[Requested],
     ) -> Iterator[Finding]:
         """Yield one finding per trace, or printed table, that lacks the device."""
         del profiles
@@ -201,7 +210,7 @@ class ProfilerWithoutDevice(Rule):
             if one.no_device:
                 yield self._empty(row)
             elif one.by_torch and one.device_ms is None and not (one.is_foot or one.is_part):
-                yield self._printed(row)
+                yield self._printed(row, requested)
         for window in windows:
             if window.record.kernels or window.record.busy_ms:
                 continue
@@ -271,29 +280,24 @@ class ProfilerWithoutDevice(Rule):
             data=data,
         )
 
-    def _printed(self, row: Seen[PrintedProfile]) -> Finding:
+    def _printed(self, row: Seen[PrintedProfile], requested: Table[Requested]) -> Finding:
         """Return what a table without columns of a device means; on a CPU there are none."""
         shown = row.record.on_gpu
+        beside = next((one.record for one in requested.within(row.first.input)), Requested())
+        asked = beside.wants_cuda and (beside.on_cuda or bool(beside.activities))
+        uses = bool(shown) or beside.on_cuda
         xpu = any(is_of_xpu(name) for name in shown)
-        data = Undevised(launches=row.record.launches, operators=shown, xpu=xpu)
-        names = ", ".join(f"`{name}`" for name in shown[:MAX_QUOTED])
-        own = row.record.of(lambda name: not name.startswith("ProfilerStep"))
-        most = max(own, key=lambda one: one.host_ms, default=None)
-        longest = ""
-        if most is not None and most.host_ms and row.record.host_ms:
-            share = percent(min(1.0, most.host_ms / row.record.host_ms))
-            longest = f", where `{most.name}` takes most of the time, {share}"
+        data = Undevised(launches=row.record.launches, operators=shown, xpu=xpu, asked=asked)
         return self.finding(
             "printed",
-            title="the table has no columns of a GPU",
-            message=(
-                f"{names} show that a GPU was used: how long it worked is not in this table."
-                if shown
-                else f"Harmless for a program on the CPU{longest}. If it used a GPU, the profiler "
-                "saw nothing of it: CUDA was not among its activities, or CUPTI could not be used."
+            title=(
+                "the profiler was to record the GPU, and the table has no columns of one"
+                if asked
+                else "the table has no columns of a GPU"
             ),
-            severity=None if shown else Severity.NONE,
-            confidence=Confidence.HIGH if shown else Confidence.LOW,
+            message=of_table(row.record, beside, asked=asked),
+            severity=None if uses else Severity.INFO if asked else Severity.NONE,
+            confidence=Confidence.HIGH if shown else Confidence.MEDIUM if uses else Confidence.LOW,
             evidence=[row.record.table.quote()],
             advice=self.advise(data),
             data=data,

@@ -1,0 +1,44 @@
+"""What the program that stands beside a printed profile asks of the profiler, and where it runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from tracelens.evidence import Evidence, Place, Seen
+from tracelens.late import late
+from tracelens.logs.key_averages import KeyAveragesLog, Requested
+
+__all__ = ["hand_over_requested"]
+
+#: The kinds of activities that a call names; the end of the line may be the next one's.
+_ACTIVITY = late(rb"ProfilerActivity\.([A-Z]{2,20})\b")
+_OLDER = late(rb"\buse_cuda ?= ?True\b|\buse_device ?= ?['\"]cuda")
+#: It records the host alone unless it is told otherwise.
+_LEGACY = late(rb"\bautograd\.profiler\.profile\(")
+_DEVICE = late(
+    rb"\.cuda\(|(?:\.to\(|\bdevice\(|\bdevice ?[=:] ?|,) ?['\"](?:cuda|hip)(?::\d{1,3})?['\"]"
+)
+_CHOSEN = late(rb"is_available|\bargparse|add_argument|\bif\b")
+_COMMENT = re.compile(rb"\s*#")
+
+
+def hand_over_requested(brief: Iterable[tuple[int, bytes]], name: str, evidence: Evidence) -> None:
+    """Add what the first lines of the input ``name`` tell of the program, if it has a table."""
+    if KeyAveragesLog.name not in evidence.kinds:
+        return
+    activities: set[str] = set()
+    device, first = False, 0
+    for number, line in brief:
+        if _COMMENT.match(line):
+            continue
+        named = {one.decode() for one in _ACTIVITY.findall(line)}
+        named |= {"CUDA"} if _OLDER.search(line) else set()
+        named |= {"CPU"} if _LEGACY.search(line) else set()
+        uses = _DEVICE.search(line) is not None and _CHOSEN.search(line) is None
+        activities |= named
+        device = device or uses
+        first = first or (number if named or uses else 0)
+    if first:
+        record = Requested(activities=tuple(sorted(activities)), on_cuda=device)
+        evidence.measured.append(Seen(record, 1, [Place(name, first)], ""))
