@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import count
 from typing import NamedTuple
 
 from tracelens.dynamo.breaks import BreakSite
@@ -42,21 +43,30 @@ def look_at_flags(
     changed, and neither it nor any later one breaks there, the line belongs to the flag. Its first
     value passes if it is none yet, or if the guards show the line that unsets it.
     """
-    flips = recompiles.derived(_flips) if found else []
-    for site in found:
-        flip = next((one for one in flips if _ends(one, site)), None)
+    flips = recompiles.derived(_flips) if found else {}
+    for site in found if flips else ():
+        codes = {_code(place) for place, _ in site.events}
+        near = sorted(one for code in codes for one in flips.get(code, ()))
+        flip = next((one for _, one in near if _ends(one, site)), None)
         if flip is not None:
             site.only_if = str(flip.check)
             site.passes = is_unset(flip.check) or _is_taken_back(flip.check.source, trees)
 
 
-def _flips(recompiles: Table[Recompile]) -> list[_Flip]:
-    return [
-        _Flip(place, seen.record, failure, check)
-        for place, seen in recompiles.events()
-        for failure in seen.record.failures
-        if isinstance(check := failure.check, ValueCheck) and _is_flag(check)
-    ]
+def _flips(recompiles: Table[Recompile]) -> dict[tuple[str, str, str], list[tuple[int, _Flip]]]:
+    """Return them, numbered in the order of the input, by the function that was compiled."""
+    found: dict[tuple[str, str, str], list[tuple[int, _Flip]]] = {}
+    numbers = count()
+    for place, seen in recompiles.events():
+        for failure in seen.record.failures:
+            if isinstance(check := failure.check, ValueCheck) and _is_flag(check):
+                flip = _Flip(place, seen.record, failure, check)
+                found.setdefault(_code(place), []).append((next(numbers), flip))
+    return found
+
+
+def _code(place: Place) -> tuple[str, str, str]:
+    return place.input, place.writer, place.frame.partition("/")[0]
 
 
 def _is_flag(check: ValueCheck) -> bool:

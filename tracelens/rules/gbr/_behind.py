@@ -25,11 +25,13 @@ class Codes(NamedTuple):
     #: How many entries of each there are, without those for a state of torch alone: training, and
     #: then inference.
     entries: Counter[tuple[str, str, str]]
+    #: How many of the functions each process compiled.
+    pieces: Counter[tuple[str, str]]
 
 
 def codes_of(frames: Table[Frame]) -> Codes:
     """Return the functions that are compiled, each with the number of its entries."""
-    codes = Codes({}, Counter())
+    codes = Codes({}, Counter(), Counter())
     for row in frames:
         number = (*row.first.process, row.record.id.partition("/")[0])
         codes.entries[number] += not (codes.entries[number] and _is_of_mode(row.record))
@@ -37,6 +39,7 @@ def codes_of(frames: Table[Frame]) -> Codes:
             codes.lines[number] = Line(
                 file=row.record.file, line=row.record.line, function=row.record.function
             )
+    codes.pieces.update(number[:2] for number in codes.lines)
     return codes
 
 

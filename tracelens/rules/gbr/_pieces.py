@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite
 from tracelens.report import Finding, Severity
-
-if TYPE_CHECKING:
-    from tracelens.rules.gbr._break_data import Line
 
 __all__ = ["in_pieces", "without_inner"]
 
@@ -22,12 +19,10 @@ _MEASURE = (
 )
 
 
-def in_pieces(
-    finding: Finding, site: BreakSite, codes: dict[tuple[str, str, str], Line]
-) -> Finding:
+def in_pieces(finding: Finding, site: BreakSite, compiled: Counter[tuple[str, str]]) -> Finding:
     """Return the finding, with how to see whether compiling pays where no change is named."""
     processes = {place.process for place, _ in site.events}
-    pieces = max((sum(key[:2] == one for key in codes) for one in processes), default=0)
+    pieces = max((compiled[one] for one in processes), default=0)
     quiet = finding.severity is Severity.NONE or bool(finding.advice)
     if quiet or not user_code.package(site.line.file) or pieces < PIECES:
         return finding

@@ -314,7 +314,7 @@ class SiteRule(Rule):
             if self.wanted(site):
                 finding = self.about(site, behind_of(site, codes), begun_in(site, codes))
                 finding = without_inner(finding) if alone else finding
-                finding = in_pieces(finding, site, codes.lines)
+                finding = in_pieces(finding, site, codes.pieces)
                 if finding.severity is not Severity.NONE and (cost := cost_of_break(site, frames)):
                     finding = finding.model_copy(update={"cost": cost})
                 yield finding
