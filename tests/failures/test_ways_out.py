@@ -173,3 +173,33 @@ def test_a_newer_torch_is_told_where_the_log_has_an_older_one(
     assert ("newer" in [one.id for one in found.advice]) is is_newer
     said = next(one.text for one in found.advice if one.id == "minifier")
     assert ("A newer torch, if there is one" in said) is not is_newer
+
+
+FOLDER = Path(__file__).parents[2] / "fixtures/rules/ERR020-donated-buffer-used-again"
+
+
+@pytest.mark.parametrize(
+    ("name", "ids"),
+    [
+        ("fires-second-derivative.log", ["uncompiled"]),
+        ("fires-retained.log", ["off", "once"]),
+    ],
+)
+def test_donated_buffers_are_kept_for_another_backward_and_not_for_a_second_derivative(
+    name: str, ids: list[str]
+) -> None:
+    (found,) = [one for one in analyze(str(FOLDER / name)).told if one.code == "ERR020"]
+    assert [one.id for one in found.advice] == ids
+
+
+@pytest.mark.parametrize("last", ["exited with non-zero status 1", "terminated by signal 6"])
+def test_what_time_prints_of_a_command_is_no_part_of_the_message(tmp_path: Path, last: str) -> None:
+    log = tmp_path / "run.log"
+    text = (FOLDER / "fires-retained.log").read_text()
+    log.write_text(f"{text}Command {last}\n30.68 user 4.80 system\n")
+    (found,) = [one for one in analyze(str(log)).told if one.code == "ERR020"]
+    assert "Command" not in found.message
+    assert "30.68" not in found.message
+    log.write_text(f"{text}Command line too long\n")
+    (found,) = [one for one in analyze(str(log)).told if one.code == "ERR020"]
+    assert "Command line too long" in found.message

@@ -23,6 +23,7 @@ STOPS = re.compile(
     r"|Traceback \(|Original traceback|For more (?:info|details)|User [Ss]tack"
     r"|\s*The following call|While executing|\s*\\?`\\?`\\?`\w*\s*$"
     r"|frame #\d+: |Exception raised from \w+ at "
+    r"|Command (?:exited with non-zero status|terminated by signal) \d+\s*$"
     r"|# ?tracelens: |tracelens: |model name\s*: |(?:flags|Features)\s*: |onednn_verbose,"
 )
 #: Files of torch; lines of a message that stands alone.

@@ -291,8 +291,16 @@ def _met(cause: str, frames: list[Traced], raised: list[Raised]) -> dict[str, st
         return {"captures": "yes"}
     if cause == "fullgraph" and any(_EXPORTS.search(one.place) for one in frames):
         return {"exports": "yes"}
+    if cause == "donated-buffer":
+        return {"create_graph": "yes"} if any(map(_is_twice, frames)) else {}
     eager = cause == "inference-tensor" and not any(is_compiler(one.place) for one in frames)
     return {"eager": "yes"} if eager else {}
+
+
+def _is_twice(frame: Traced) -> bool:
+    """Tell whether autograd runs a compiled backward so that it can be differentiated itself."""
+    wraps = frame.place.replace("\\", "/").endswith("_aot_autograd/runtime_wrappers.py")
+    return wraps and frame.function in {"forward", "_double_backward"}
 
 
 def _message_start(episode: Episode, index: int, cause: str) -> int:
