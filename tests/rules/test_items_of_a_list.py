@@ -10,7 +10,7 @@ from tracelens.rules.rcp._same_list import of_one_list
 
 LOG = (
     Path(__file__).parents[2]
-    / "fixtures/rules/RCP003-first-dynamic-recompile/quiet-items-of-a-list.log"
+    / "fixtures/rules/RCP003-first-dynamic-recompile/fires-counts-of-a-list.log"
 )
 
 
