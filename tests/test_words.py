@@ -112,3 +112,17 @@ def test_a_first_line_is_no_longer_than_a_title() -> None:
 @pytest.mark.parametrize(("whole", "share"), [(8, 0.25), (0.5, 4), (0, 0), (-1, 0)])
 def test_a_share_of_nothing_is_none(whole: float, share: float) -> None:
     assert words.share_of(2, whole) == share
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("`__import_torch_dot_distributions_dot_kl._KL`", "`torch.distributions.kl._KL`"),
+        ("on `G['__import_torch_dot_nn_dot__modules']`", "on `torch.nn._modules`"),
+        ("`len(__import_einops._tables) == 0`", "`len(einops._tables) == 0`"),
+        ("`G['modules'].x` and `my__import_a_dot_b`", "`G['modules'].x` and `my__import_a_dot_b`"),
+        ("`a_dot_b` in `dot_net`", "`a_dot_b` in `dot_net`"),
+    ],
+)
+def test_modules_are_called_by_their_names(text: str, plain: str) -> None:
+    assert words.plain_names(text) == plain

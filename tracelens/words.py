@@ -7,6 +7,7 @@ tell would only make two figures of one thing look different.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import TypeVar
@@ -22,12 +23,16 @@ __all__ = [
     "listed",
     "number",
     "percent",
+    "plain_names",
     "plural",
     "share_of",
     "size",
 ]
 
 T = TypeVar("T")
+
+#: How Dynamo calls a module that it imports for a guard: ``__import_torch_dot_nn``, a global.
+_IMPORTED = re.compile(r"(G\[['\"])?\b__import_(\w{1,300})(?(1)['\"]\])")
 
 #: Digits of a number that anything is counted with; Python itself refuses to read some thousands.
 DIGITS = 18
@@ -139,3 +144,10 @@ def first_line(text: str) -> str:
 def share_of(part: float, whole: float) -> float:
     """Return which share of the whole a part is; of nothing it is none."""
     return part / whole if whole > 0 else 0.0
+
+
+def plain_names(text: str) -> str:
+    """Return a text with modules by their names: ``torch.nn``, not ``__import_torch_dot_nn``."""
+    if "__import_" not in text:
+        return text
+    return _IMPORTED.sub(lambda found: found[2].replace("_dot_", "."), text)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.breaks import BreakSite, cuts, sites
+from tracelens.dynamo.called_there import called_there, classes_at
 from tracelens.dynamo.calls import (
     OF_TORCH,
     Called,
@@ -23,6 +24,7 @@ from tracelens.dynamo.calls import (
     is_small,
     original,
 )
+from tracelens.dynamo.layer_counts import layer_counts, most_first
 from tracelens.dynamo.other_lines import called_at_others
 from tracelens.evidence import Place, Table
 from tracelens.logs.graph_breaks import GraphBreak, StackFrame
@@ -57,9 +59,10 @@ def look_beside(
             held = called_by(caller.function, caller.file, places, trees)[1]
             site.others = tuple(one for one in held if not _is_given(one, caller.code))
     led, own = [site for site in found if site.via], [site for site in found if site.top]
-    if not led and not own:
+    if not (led or own):
         return
     called, below = trees.derived(calls_by_line), breaks.derived(_below)
+    layers = trees.derived(layer_counts)
     compiled = trees.derived(compiled_classes)
     lines, torn = breaks.derived(cuts), breaks.derived(_torn)
     whole = _wholes(compiled, torn)
@@ -71,11 +74,11 @@ def look_beside(
     for site in own:
         if one := merged[id(site)]:
             site.led = one.led
-            site.beside = tuple(
-                child
-                for child, kind in one.beside.items()
-                if child not in broken and not is_small(kind)
-            ) or tuple(name for name in one.further if name not in paths)
+            large = [name for name, of in one.beside.items() if not is_small(of)]
+            site.torn = tuple(name for name in large if name in broken)
+            whole_ones = [name for name in large if name not in broken]
+            further = tuple(name for name in one.further if name not in paths)
+            site.beside = most_first(whole_ones, one.beside, layers) or further
             continue
         parts = tuple(
             child.removeprefix("self.")
@@ -92,55 +95,22 @@ def look_beside(
         way = {name for name, _ in site.via}
         at = original(frame.function), frame.line
         near = called_at(frame.file, at, called)
-        outer = {
-            child: kind
-            for one in _callers(site, frame)
-            for child, kind in _called_in(one, frame, called, compiled).items()
-            if _is_worth(kind, compiled)
-        }
+        there = called_there(site, frame, called, compiled) | near
+        there = {child: kind for child, kind in there.items() if child not in way}
+        cut = {one for one in there if one in broken or holder_of(one, broken) is not None}
+        site.torn = tuple(one for one in there if one in cut and not is_small(there[one]))
         mates = {
             child: kind
-            for child, kind in (outer | near).items()
-            if child not in broken and child not in way and holder_of(child, broken) is None
+            for child, kind in there.items()
+            if child not in cut and (child in near or _is_worth(kind, compiled))
         }
         large = [child for child, kind in mates.items() if not is_small(kind)]
-        # the entries of a list, which are most of a model, come first
-        # and what holds modules of its own before what is a layer
+        # What holds most layers comes first; where that is not known, the entries of a list, which
+        # are most of a model, and what holds modules of its own before what is a layer.
         large.sort(key=lambda child: (_is_single(child), not _is_worth(mates[child], compiled)))
-        site.beside = tuple(large) or _further_in(site, called, paths, compiled)
+        site.beside = most_first(large, mates, layers) or _further_in(site, called, paths, compiled)
         crowded = len(below.get(name, ())) >= CROWDED or not mates
         site.alone = bool(near) and not site.beside and crowded
-
-
-def _callers(site: BreakSite, frame: StackFrame) -> Iterator[StackFrame]:
-    """Yield the methods of the same module that lead to the one with a call, the inner one first.
-
-    Where the graph breaks, each is compiled by itself, and its guards name what it calls.
-    """
-    way = site.stack[site.outside :]
-    way = way[: way.index(frame) + 1]
-    for caller, inner in reversed(list(pairwise(way))):
-        if caller.file != inner.file or f"self.{inner.function}(" not in caller.code:
-            break
-        yield caller
-
-
-def _called_in(
-    line: StackFrame, inner: StackFrame, called: Called, compiled: CompiledClasses
-) -> Children:
-    """Return the modules that a method calls, of which a line is known that calls another one.
-
-    What runs behind a break there names the class, or what the ``inner`` method calls does.
-    """
-    if near := called_at(line.file, (original(line.function), line.line), called):
-        return near
-    at = original(inner.function), inner.line
-    within = (compiled.lines.get((path, *at), set()) for path in ends_of(inner.file))
-    kinds = _at(line, compiled) or set().union(*within)
-    found: Children = {}
-    for path in ends_of(line.file) if len(kinds) == 1 else ():
-        found |= compiled.calls.get((path, original(line.function), min(kinds)), {})
-    return found
 
 
 def _is_single(child: str) -> bool:
@@ -216,7 +186,7 @@ def _merged(site: BreakSite, compiled: CompiledClasses) -> _Way | None:
         return None
     frames = dict.fromkeys(frame_of(place) for place, _ in site.events)
     outer, *classes = (compiled.kinds.get(frame, set()) for frame in frames)
-    classes += [_at(site.top, compiled), _at(site.line, compiled)]
+    classes += [classes_at(site.top, compiled), classes_at(site.line, compiled)]
     if len(outer) != 1 or any(len(found) > 1 for found in classes):
         return None
     if len(frames) > 1 and not any(classes):  # it reads nothing of itself before it breaks
@@ -253,12 +223,6 @@ def _in_file(file: str, called: Children) -> set[str]:
         if f"{kind.rpartition('.')[0].replace('.', '/')}.py" in ends
     }
     return found if len(found) == 1 else set()
-
-
-def _at(line: StackFrame, compiled: CompiledClasses) -> set[str]:
-    """Return the classes of what is compiled behind a break at a line."""
-    ends = [(path, original(line.function), line.line) for path in ends_of(line.file)]
-    return {kind for at in ends for kind in compiled.resumed.get(at, ())}
 
 
 def _below_of(above: str, name: str) -> str:

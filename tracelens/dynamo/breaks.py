@@ -60,6 +60,7 @@ class BreakSite(msgspec.Struct):
     resumed: int = 0
     #: The modules that are called beside the one that leads here, such as ``self.encoder``.
     beside: tuple[str, ...] = ()
+    torn: tuple[str, ...] = ()  #: Such modules in which the graph breaks as well.
     #: The modules that lead there, where the stack leaves them out and the guards name them.
     led: tuple[str, ...] = ()
     guarded: bool = True  #: Whether the log holds guards, which name such modules.
@@ -71,8 +72,7 @@ class BreakSite(msgspec.Struct):
     classes: tuple[str, ...] = ()
     #: Modules that the program's own function with a call of the package calls beside that call.
     others: tuple[str, ...] = ()
-    #: The attribute that the line reads a NumPy number from, as ``self.hop_length``.
-    held_by_numpy: str = ""
+    held_by_numpy: str = ""  #: The attribute that the line reads a NumPy number from.
     reads_float: bool = False  #: Whether it reads a float that the module holds as a tensor.
     #: By the guards: gradients are off; Python decides by the number read, or needs it itself.
     inference: bool | None = None

@@ -29,6 +29,7 @@ from tracelens.logs._checks import (
     ValueCheck,
 )
 from tracelens.logs._stack import StackFrame
+from tracelens.words import plain_names
 
 if TYPE_CHECKING:
     from tracelens.evidence import Evidence, Seen
@@ -136,7 +137,7 @@ class Recompiles(HeadedLog):
                 },
             )
             row["count"] += 1
-            cause = str(record.newest.check) if record.newest else ""
+            cause = plain_names(str(record.newest.check)) if record.newest else ""
             if cause not in row["causes"] and len(row["causes"]) < MAX_CAUSES:
                 row["causes"].append(cause)
         return {"recompiles": list(rows.values())[:MAX_ROWS]} if rows else {}

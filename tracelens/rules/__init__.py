@@ -32,6 +32,7 @@ from tracelens.report import (
 )
 from tracelens.report.followed import recorded
 from tracelens.report.stories import Story
+from tracelens.words import plain_names
 
 __all__ = ["HEADINGS", "Rule"]
 
@@ -138,7 +139,7 @@ class Rule:
             severity = Severity.NONE
         if where is not None and (package := user_code.package(where.file)):
             advice = from_outside(advice, self.remedies, package)
-        advice, said = apart(advice, self.remedies)
+        advice, said = apart(map(_in_plain_names, advice), self.remedies)
         return Finding(
             id=fingerprint(self.code, *identity),
             code=self.code,
@@ -146,8 +147,8 @@ class Rule:
             severity=self.severity if severity is None else severity,
             harmless=harmless,
             confidence=confidence,
-            title=title,
-            message=f"{message} {said}".rstrip() if said else message,
+            title=plain_names(title),
+            message=plain_names(f"{message} {said}".rstrip() if said else message),
             count=count,
             where=where,
             evidence=tuple(evidence),
@@ -167,3 +168,8 @@ class Rule:
         """The docstring's sections by heading."""
         parts = re.split(r"^## (.+)$", inspect.cleandoc(cls.__doc__ or ""), flags=re.MULTILINE)
         return {name: text.strip("\n") for name, text in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def _in_plain_names(advice: Advice) -> Advice:
+    text = plain_names(advice.text)
+    return advice if text == advice.text else advice.model_copy(update={"text": text})

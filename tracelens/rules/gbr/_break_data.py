@@ -71,6 +71,8 @@ class BreakData(FindingData):
     via_line: Line | None = None
     #: Modules that are called beside the first of them, and do not lead to a break.
     beside: tuple[str, ...] = ()
+    #: Others that are called there, in which the graph breaks as well.
+    torn: tuple[str, ...] = ()
     #: Whether the log holds guards, which name such modules.
     guarded: bool = True
     #: There are none, or single layers alone and several functions that break below the first.
@@ -164,6 +166,7 @@ def break_data(site: BreakSite, name: str = "") -> BreakData:
         if via
         else None,
         beside=site.beside,
+        torn=site.torn,
         guarded=site.guarded,
         alone=site.alone,
         parts=site.parts,

@@ -96,8 +96,13 @@ def _spared(data: BreakData) -> str:
         )
     return (
         f"Compile modules beside the path to this line, such as {such}, each by "
-        f"`torch.compile(part)`, instead of what calls them all.{_led(data)}"
+        f"`torch.compile(part)`, instead of what calls them all{_torn(data)}.{_led(data)}"
     )
+
+
+def _torn(data: BreakData) -> str:
+    such = ", ".join(f"`{name}`" for name in data.torn[:MAX_CALLS])
+    return f", and not {such}, where the graph breaks as well" if such else ""
 
 
 def _led(data: BreakData) -> str:

@@ -18,7 +18,7 @@ from tracelens.remedies import Remedy, apart
 from tracelens.report import Finding, Severity
 from tracelens.report.stories import as_written
 from tracelens.rules.gbr._called import caller, editable
-from tracelens.rules.gbr._later import last_reads
+from tracelens.rules.gbr._later import lines_that_read, reads_later
 from tracelens.rules.gbr._over_values import ALL_CLASSES, goes_over_classes
 from tracelens.rules.gbr._parts import COMPILE_PARTS
 from tracelens.rules.gbr._rounds import goes_over_modules
@@ -54,11 +54,6 @@ def _is_within(data: BreakData) -> bool:
     The size of what is selected within it is in no result: to capture it raises.
     """
     return "masked_select" in data.name and "combinations(" in data.code
-
-
-def _uncaptured(finding: Finding) -> Finding:
-    left = tuple(one for one in finding.advice if not one.id.startswith("capture-"))
-    return finding.model_copy(update={"advice": left})
 
 
 def _is_pairs(data: BreakData) -> bool:
@@ -351,29 +346,30 @@ class DynamicOutputShape(SiteRule):
         rests = breaks.derived(_given_up)
         findings = list(super().each(found, breaks, frames, trees))
         told_of = [self.data_of(one) for one in findings]
-        if any(
-            isinstance(one, BreakData) and _is_within(one) for one in told_of
-        ):  # with the setting that line raises
-            findings = [_uncaptured(finding) for finding in findings]
-        calls, reads = Calls(every := sites(breaks) if findings else []), last_reads(every)
-        for finding in findings:
-            data = self.data_of(finding)
+        # With the setting, that line raises.
+        within = any(isinstance(one, BreakData) and _is_within(one) for one in told_of)
+        every = sites(breaks) if findings else []
+        calls, reads = Calls(every), lines_that_read(every)
+        for finding, data in zip(findings, told_of, strict=True):
             if not isinstance(data, BreakData):
                 yield finding
                 continue
-            if reads.get((data.file, data.function), 0) > (data.line or 0):
-                finding = _uncaptured(finding)  # noqa: PLW2901 -- what is told of it
+            is_read = within or reads_later(data, reads)
             rest = _stays(rests.get((data.file, data.function, data.line)), data)
             whole = whole_of(data, calls)
-            if not (rest or whole):
+            if not (is_read or rest or whole):
                 yield finding
                 continue
             told = self.Data(**data.model_dump() | {"rest": rest, "whole": whole})
-            left = {one.id for one in finding.advice} | {"rest-first", "not-named"}
-            left = {WHOLE} if whole else left
-            given = [one for one in self.advise(told) if one.id in left]
+            given = self.advise(told)
+            if rest or whole:
+                left = {one.id for one in finding.advice} | {"rest-first", "not-named"}
+                left = {WHOLE} if whole else left
+                given = tuple(one for one in given if one.id in left)
+            if is_read:
+                given = tuple(one for one in given if not one.id.startswith("capture-"))
             advice, said = apart(given, self.remedies)
-            message = f"{finding.message} {said}".rstrip()
+            message = finding.message if said in finding.message else f"{finding.message} {said}"
             update = {"data": told.model_dump(mode="json"), "advice": advice, "message": message}
             yield finding.model_copy(update=update)
 

@@ -57,6 +57,7 @@ from tracelens.rules.rcp._marking import (
     set_first,
     strided,
 )
+from tracelens.rules.rcp._same_list import of_one_list
 from tracelens.rules.rcp._weight import Weight, longer
 from tracelens.words import plural
 
@@ -275,6 +276,19 @@ class FirstDynamicRecompile(RecompileRule):
         facts: Table[RunFacts],
     ) -> Iterator[Finding]:
         """Yield one note per size that changed, however many functions it recompiled."""
+        found = self._each(recompiles, frames, trees, gaps=gaps, seconds=seconds, facts=facts)
+        yield from of_one_list(found)
+
+    def _each(
+        self,
+        recompiles: Table[Recompile],
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+        *,
+        gaps: Table[Gap],
+        seconds: Table[CompileSeconds],
+        facts: Table[RunFacts],
+    ) -> Iterator[Finding]:
         found = histories(recompiles)
         weight = Weight.of(recompiles, frames, seconds)
         batch = Batch.of(recompiles, frames, weight)
