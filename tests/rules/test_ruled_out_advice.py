@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.rules.test_recompile_advice import FIXTURES, ids
 from tracelens import analyze
+from tracelens.dynamo.size_lines import slices_at
 from tracelens.report import Finding
 from tracelens.rules.ind.fallback_kernel import FallbackKernel
 
@@ -47,3 +50,26 @@ def test_an_operator_without_advice_is_no_warning(tmp_path: Path) -> None:
     assert finding.severity == "info"
     assert not finding.advice
     assert "No change is named" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("name", "advised"),
+    [
+        ("fires-cut-slice-2.13", ["capture-narrow"]),
+        ("fires-cut-slice-inference-2.13", ["capture-scalars"]),
+    ],
+)
+def test_no_gradient_flows_through_a_slice_that_ends_at_a_symbol(
+    name: str, advised: list[str]
+) -> None:
+    (finding,) = of("GBR001", FIXTURES / "GBR001-scalar-from-tensor" / f"{name}.log")
+    assert ids(finding) == advised
+    assert ("`y = y[:n]`" in finding.advice[0].text) == (advised == ["capture-narrow"])
+
+
+@pytest.mark.parametrize(
+    ("code", "cuts"),
+    [("y = y[:n]", True), ("y = y[:, n + 1 :]", True), ("y = y[n]", False), ("y = y[:m]", False)],
+)
+def test_a_slice_that_ends_at_a_number(code: str, cuts: bool) -> None:
+    assert slices_at(code, "n") == cuts

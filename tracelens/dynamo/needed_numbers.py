@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tracelens.dynamo.guard_facts import without_gradients
 from tracelens.dynamo.listed_numbers import ITEM, STEERS
 from tracelens.dynamo.numpy_numbers import look_for_floats, look_for_numbers
+from tracelens.dynamo.size_lines import slices_at
 from tracelens.evidence import Table
 
 if TYPE_CHECKING:
@@ -64,8 +64,10 @@ def look_at_values(found: Sequence[BreakSite], trees: Table[GuardTree]) -> None:
             site.listed = any(
                 one.startswith("___stack") or (name and name[1] == one) for one in uses.looped
             )
+            if name:
+                site.cut = next((line for line in sorted(later) if slices_at(line, name[1])), "")
             if name and trees.derived(_attends):
-                site.bounds = any(_bounds(line, name[1]) for line in later)
+                site.bounds = bool(site.cut)
 
 
 def _base(file: str) -> str:
@@ -74,16 +76,6 @@ def _base(file: str) -> str:
 
 def _attends(trees: Table[GuardTree]) -> bool:
     return any(_ATTENTION in one.expression for row in trees for one in row.record.guards)
-
-
-def _bounds(line: str, name: str) -> bool:
-    """Whether a slice of the line begins or ends at the name: ``cache[:, :end]``."""
-    try:
-        nodes = list(ast.walk(ast.parse(line.strip())))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    ends = [end for one in nodes if isinstance(one, ast.Slice) for end in (one.lower, one.upper)]
-    return any(isinstance(end, ast.Name) and end.id == name for end in ends)
 
 
 def _uses(trees: Table[GuardTree]) -> dict[tuple[str, str, int], _Uses]:
