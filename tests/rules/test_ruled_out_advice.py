@@ -11,8 +11,14 @@ from tests.rules.test_recompile_advice import FIXTURES, ids
 from tracelens import analyze
 from tracelens.dynamo.size_lines import slices_at
 from tracelens.report import Finding
+from tracelens.rules.gbr._break_data import BreakData
+from tracelens.rules.gbr.autograd_inside_graph import AutogradInsideGraph
 from tracelens.rules.ind.fallback_kernel import FallbackKernel
+from tracelens.rules.rcp._data import ManyData, RecompileData
+from tracelens.rules.rcp.module_int_attribute import ModuleIntAttribute
+from tracelens.rules.rcp.tensor_size_keeps_changing import TensorSizeKeepsChanging
 
+PACKAGED = "/home/ana/venv/lib/python3.11/site-packages/mbrl/models/util.py"
 #: The time of a backward primitive, at the end of its line.
 _MS = re.compile(r"^(onednn_verbose,.*,backward_(?:data|weights),.*,)(\d+\.\d+)$", re.MULTILINE)
 
@@ -73,3 +79,62 @@ def test_no_gradient_flows_through_a_slice_that_ends_at_a_symbol(
 )
 def test_a_slice_that_ends_at_a_number(code: str, cuts: bool) -> None:
     assert slices_at(code, "n") == cuts
+
+
+def broken_at(code: str, reason: str = "Unsupported Tensor.requires_grad_() call") -> BreakData:
+    return AutogradInsideGraph.Data(
+        name="requires_grad_()",
+        family="autograd",
+        file="/home/ana/proj/train.py",
+        line=4,
+        function="f",
+        code=code,
+        reason=reason,
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "passed_in"),
+    [
+        ("x.requires_grad_()", True),
+        ("inputs['x'].requires_grad_(True)", True),
+        ("q = q.detach().clone().requires_grad_()", True),
+        ("q = (p + 0.1 * g).detach().requires_grad_()", False),
+        ("self.encode(x).requires_grad_()", False),
+    ],
+)
+def test_a_flag_is_set_before_on_what_exists_there(code: str, passed_in: bool) -> None:
+    rule = AutogradInsideGraph()
+    assert ("set-before" in [one.id for one in rule.advise(broken_at(code))]) == passed_in
+
+
+def test_a_tensor_that_the_function_made_has_no_flag_before() -> None:
+    made = broken_at("output.requires_grad_()", "requires_grad_() intermediate leaked as output")
+    assert not AutogradInsideGraph().advise(made)
+
+
+def of_attribute(source: str) -> list[str]:
+    data = ManyData(
+        cause="RCP007", function="f", file="f.py", line=1, source=source, values=("3", "1", "4")
+    )
+    return [one.id for one in ModuleIntAttribute().advise(data)]
+
+
+def test_a_number_of_a_part_is_no_matter_of_compiling_the_model() -> None:
+    assert "compile-model" in of_attribute("self.layer_index")
+    assert "compile-model" not in of_attribute("self.objective.batch_size")
+    assert "compile-model" not in of_attribute("node.word")
+
+
+@pytest.mark.parametrize(("most", "file"), [(2, "f.py"), (3, PACKAGED), (2, PACKAGED)])
+def test_three_sizes_of_a_package_are_not_padded(most: int, file: str) -> None:
+    data = RecompileData(
+        cause="RCP002", function="f", file=file, line=1, source="x", recompiles=most, most=most
+    )
+    found = [one.id for one in TensorSizeKeepsChanging().advise(data)]
+    assert ("pad" in found) == (most > 2 or file != PACKAGED)
+
+
+def test_rounds_that_numbers_count_are_fixed() -> None:
+    log = FIXTURES / "GBR001-scalar-from-tensor" / "fires-list-of-lengths-2.13.log"
+    assert [ids(one) for one in of("GBR001", log)] == [["fixed-rounds"]]

@@ -31,7 +31,7 @@ from tracelens.rules.gbr._indices import ALL_AT_ONCE, INDICES_IN_PYTHON, held_in
 from tracelens.rules.gbr._keep_tensor import CONTROL, KEEP_TENSOR, is_fake
 from tracelens.rules.gbr._kept import to_state
 from tracelens.rules.gbr._outside import read_outside
-from tracelens.rules.gbr._over_values import ALL_CLASSES, in_python, of_the_loop
+from tracelens.rules.gbr._over_values import ALL_CLASSES, FIXED_ROUNDS, in_python, of_the_loop
 from tracelens.rules.gbr._parts import COMPILE_PARTS
 from tracelens.rules.gbr._ranges import RANGES_IN_PYTHON, RANGES_OF_PACKAGE, slices_by
 from tracelens.rules.gbr._running import KEEP_IN_BUFFER, is_running, kept_in
@@ -309,6 +309,7 @@ class ScalarFromTensor(SiteRule):
             proof="tests/advice/GBR001/function-outside.py",
         ),
         ALL_CLASSES,
+        FIXED_ROUNDS,
         in_python(
             lambda data: (
                 _reads_all(data) and not (is_fake(data) or _draws(data) or data.held_by_numpy)
