@@ -15,6 +15,8 @@ from tracelens.rules.gbr._break_data import BreakData
 from tracelens.rules.gbr.autograd_inside_graph import AutogradInsideGraph
 from tracelens.rules.ind.fallback_kernel import FallbackKernel
 from tracelens.rules.rcp._data import ManyData, RecompileData
+from tracelens.rules.rcp._marking import FirstChangeData
+from tracelens.rules.rcp.first_dynamic_recompile import FirstDynamicRecompile
 from tracelens.rules.rcp.module_int_attribute import ModuleIntAttribute
 from tracelens.rules.rcp.tensor_size_keeps_changing import TensorSizeKeepsChanging
 
@@ -138,3 +140,46 @@ def test_three_sizes_of_a_package_are_not_padded(most: int, file: str) -> None:
 def test_rounds_that_numbers_count_are_fixed() -> None:
     log = FIXTURES / "GBR001-scalar-from-tensor" / "fires-list-of-lengths-2.13.log"
     assert [ids(one) for one in of("GBR001", log)] == [["fixed-rounds"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "captured"), [("fires-into-attention-2.13", False), ("fires-into-a-layer-2.13", True)]
+)
+def test_no_size_is_captured_of_what_attention_gets(name: str, captured: bool) -> None:
+    (finding,) = of("GBR008", FIXTURES / "GBR008-dynamic-output-shape" / f"{name}.log")
+    assert ("capture-size" in ids(finding)) == captured
+    assert "keep-size" in ids(finding)
+
+
+@pytest.mark.parametrize(("times", "marked"), [(2.9, True), (6.0, False)])
+def test_a_symbol_that_took_long_to_compile_is_not_asked_for(times: float, marked: bool) -> None:
+    data = FirstChangeData(
+        cause="RCP003", function="f", file="f.py", line=1, source="x", dimension=2, is_passed=True
+    )
+    told = data.model_copy(update={"times_longer": times})
+    assert ("mark-dynamic" in [one.id for one in FirstDynamicRecompile().advise(told)]) == marked
+
+
+_CHANGED = """\
+V0101 00:00:00.000000 1 torch/_dynamo/guards.py:1] [{entry}] [__recompiles] Recompiling function \
+{function} in /home/ana/proj/model.py:{line}
+V0101 00:00:00.000000 1 torch/_dynamo/guards.py:1] [{entry}] [__recompiles]     triggered by the \
+following guard failure(s):
+V0101 00:00:00.000000 1 torch/_dynamo/guards.py:1] [{entry}] [__recompiles]     - {frame}/0: \
+tensor '{name}' size mismatch at index 1. expected 8, actual {now}
+"""
+
+
+@pytest.mark.parametrize(("now", "alike"), [(9, True), (16, False)])
+def test_what_changed_alike_before_a_break_is_marked_too(
+    tmp_path: Path, now: int, alike: bool
+) -> None:
+    log = tmp_path / "run.log"
+    before = {"entry": "0/1", "frame": 0, "function": "forward", "line": 3, "name": "chars"}
+    behind = {"entry": "1/1", "frame": 1, "function": "torch_dynamo_resume_in_encode_at_7"}
+    log.write_text(
+        _CHANGED.format(**before, now=now) + _CHANGED.format(**behind, line=7, name="words", now=9)
+    )
+    told = {str(one.data["source"]): one.data["alike"] for one in of("RCP003", log)}
+    assert told["words"] == ([{"name": "chars", "dimension": 1}] if alike else [])
+    assert told["chars"] == []

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tracelens.dynamo.breaks import BreakSite
     from tracelens.logs.guards import GuardTree
 
-__all__ = ["DECIDES", "look_at_values"]
+__all__ = ["DECIDES", "attention_behind", "look_at_values"]
 
 #: What has Python decide: its own statements, and the functions that compare.
 DECIDES = re.compile(r"\b(?:if|elif|while|assert|min|max|range|round|int|float|bool|math)\b")
@@ -72,6 +72,26 @@ def look_at_values(found: Sequence[BreakSite], trees: Table[GuardTree]) -> None:
 
 def _base(file: str) -> str:
     return file.replace("\\", "/").rpartition("/")[2]
+
+
+#: ... and torch's module that calls it.
+_ATTENTION_MODULE = "torch.nn.modules.activation.MultiheadAttention"
+
+
+def attention_behind(trees: Table[GuardTree]) -> set[tuple[str, str, int]]:
+    """Return the breaks behind which attention is computed, by file, function and line.
+
+    Inductor raises where it gets a tensor with a length that no guard can be on.
+    """
+    found: set[tuple[str, str, int]] = set()
+    for row in trees:
+        guards = row.record.guards
+        if any(_ATTENTION in g.expression or _ATTENTION_MODULE in g.expression for g in guards):
+            comments = (guard.comment for guard in guards if guard.comment is not None)
+            for one in comments:
+                if behind := _RESUMED.match(one.function):
+                    found.add((_base(one.file), behind[1], int(behind[2])))
+    return found
 
 
 def _attends(trees: Table[GuardTree]) -> bool:
