@@ -183,3 +183,18 @@ def test_what_changed_alike_before_a_break_is_marked_too(
     told = {str(one.data["source"]): one.data["alike"] for one in of("RCP003", log)}
     assert told["words"] == ([{"name": "chars", "dimension": 1}] if alike else [])
     assert told["chars"] == []
+
+
+@pytest.mark.parametrize(("others", "compared"), [(0, True), (8, False)])
+def test_onednn_is_not_turned_off_for_a_small_part_of_it(
+    tmp_path: Path, others: int, compared: bool
+) -> None:
+    log = FIXTURES / "ONE015-many-tiny-primitives" / "fires-slow-small-products.log"
+    reorder = (
+        "onednn_verbose,v1,primitive,exec,cpu,reorder,jit:uni,undef,src:f32:a:blocked:ab::f0 "
+        "dst:f32:a:blocked:ba::f0,,,512x512,1.25\n"
+    )
+    changed = tmp_path / "run.log"
+    changed.write_text(log.read_text().rstrip("\n") + "\n" + reorder * others)
+    (finding,) = of("ONE015", changed)
+    assert ("without-onednn" in ids(finding)) == compared
