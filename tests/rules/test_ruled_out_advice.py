@@ -198,3 +198,12 @@ def test_onednn_is_not_turned_off_for_a_small_part_of_it(
     changed.write_text(log.read_text().rstrip("\n") + "\n" + reorder * others)
     (finding,) = of("ONE015", changed)
     assert ("without-onednn" in ids(finding)) == compared
+
+
+@pytest.mark.parametrize(
+    ("name", "stays"), [("fires-kept-2.13", True), ("fires-kept-and-rounded-2.13", False)]
+)
+def test_no_tensor_takes_the_place_of_a_number_that_is_rounded(name: str, stays: bool) -> None:
+    (finding,) = of("GBR001", FIXTURES / "GBR001-scalar-from-tensor" / f"{name}.log")
+    assert ("keep-tensor" in ids(finding)) == stays
+    assert finding.advice

@@ -20,6 +20,8 @@ __all__ = ["DECIDES", "attention_behind", "look_at_values"]
 
 #: What has Python decide: its own statements, and the functions that compare.
 DECIDES = re.compile(r"\b(?:if|elif|while|assert|min|max|range|round|int|float|bool|math)\b")
+#: ... and no method of a tensor, as `x.max(n)`.
+_DECIDES_ITSELF = re.compile(rf"(?<![\w.]){DECIDES.pattern}")
 #: An entry of what resumes behind a break, for one value that the broken line left on the stack.
 _ONE_VALUE = re.compile(r"L\['___stack\d{1,3}'\] == (-?\d{1,18})?")
 #: The same for a list, by its length: of the stack, or of what the line assigned.
@@ -29,6 +31,8 @@ _LOOP = re.compile(r"\bfor .{1,80} in ")
 _RESUMED = re.compile(r"torch_dynamo_resume_in_(\w{1,80}?)_at_(\d{1,6})\Z")
 _RANGE = re.compile(r"\brange\(")
 _ASSIGNED = re.compile(r"([A-Za-z_]\w{0,60}) = ")
+#: ... or to what an object has: ``self.low = x.min().item()``.
+_TARGET = re.compile(r"([A-Za-z_][\w.]{0,80}) = ")
 #: What Inductor fails in with a length that no guard can be on.
 _ATTENTION = "scaled_dot_product_attention"
 
@@ -42,6 +46,8 @@ class _Uses(NamedTuple):
     looped: set[str]
     #: Lines that need numbers of such a list.
     steering: set[str]
+    #: All lines behind it that guards name, as of functions of Python that they call.
+    named: set[str]
 
 
 def look_at_values(found: Sequence[BreakSite], trees: Table[GuardTree]) -> None:
@@ -56,6 +62,10 @@ def look_at_values(found: Sequence[BreakSite], trees: Table[GuardTree]) -> None:
         if uses is not None:
             later = uses.lines - {at.code}  # the rest of its own line is no decision: `int(n) + 1`
             site.decides = any(map(DECIDES.search, later))
+            if target := _TARGET.match(at.code):  # min, round and the like are guarded themselves
+                whole = re.compile(rf"(?<![\w.]){re.escape(target[1])}(?!\w)")
+                others = (line for line in uses.named - {at.code} if whole.search(line))
+                site.decides |= any(map(_DECIDES_ITSELF.search, others))
             site.used = min(later, default="")
             # Dynamo makes a number that changed a symbol: a second constant is one Python needs.
             site.needs_number = len(uses.values) > 1 or any(map(_RANGE.search, uses.lines))
@@ -103,23 +113,26 @@ def _uses(trees: Table[GuardTree]) -> dict[tuple[str, str, int], _Uses]:
     found: dict[tuple[str, str, int], _Uses] = {}
     for row in trees:
         for guard in row.record.guards:
+            behind = _RESUMED.match(guard.comment.function) if guard.comment is not None else None
+            if guard.comment is None or behind is None:
+                continue
+            at = (_base(guard.comment.file), behind[1], int(behind[2]))
+            uses = found.setdefault(at, _Uses(set(), set(), set(), set(), set()))
+            uses.named.add(guard.comment.code)
             value = _ONE_VALUE.match(guard.expression)
             held = _LENGTH.match(guard.expression)
             item = ITEM.match(guard.expression)
-            if not (value or held or item) or guard.comment is None:
+            if not (value or held or item):
                 continue
-            if behind := _RESUMED.match(guard.comment.function):
-                at = (_base(guard.comment.file), behind[1], int(behind[2]))
-                uses = found.setdefault(at, _Uses(set(), set(), set(), set()))
-                if item is not None:
-                    uses.steering.add(guard.comment.code)
-                    continue
-                if value is None:
-                    name = held[1] if held and _LOOP.search(guard.comment.code) else ""
-                    uses.looped.update({name} if name else ())
-                    continue
-                uses.lines.add(guard.comment.code)
-                whole = guard.expression[value.end() : value.end() + 1] not in {".", "e"}
-                if value[1] and whole:
-                    uses.values.add(value[1])
+            if item is not None:
+                uses.steering.add(guard.comment.code)
+                continue
+            if value is None:
+                name = held[1] if held and _LOOP.search(guard.comment.code) else ""
+                uses.looped.update({name} if name else ())
+                continue
+            uses.lines.add(guard.comment.code)
+            whole = guard.expression[value.end() : value.end() + 1] not in {".", "e"}
+            if value[1] and whole:
+                uses.values.add(value[1])
     return found
