@@ -162,7 +162,7 @@ def test_a_symbol_that_took_long_to_compile_is_not_asked_for(times: float, marke
 
 _CHANGED = """\
 V0101 00:00:00.000000 1 torch/_dynamo/guards.py:1] [{entry}] [__recompiles] Recompiling function \
-{function} in /home/ana/proj/model.py:{line}
+{function} in /home/ana/proj/{file}:{line}
 V0101 00:00:00.000000 1 torch/_dynamo/guards.py:1] [{entry}] [__recompiles]     triggered by the \
 following guard failure(s):
 V0101 00:00:00.000000 1 torch/_dynamo/guards.py:1] [{entry}] [__recompiles]     - {frame}/0: \
@@ -175,10 +175,11 @@ def test_what_changed_alike_before_a_break_is_marked_too(
     tmp_path: Path, now: int, alike: bool
 ) -> None:
     log = tmp_path / "run.log"
-    before = {"entry": "0/1", "frame": 0, "function": "forward", "line": 3, "name": "chars"}
+    before = {"entry": "0/1", "frame": 0, "function": "forward", "file": "parser.py", "line": 3}
     behind = {"entry": "1/1", "frame": 1, "function": "torch_dynamo_resume_in_encode_at_7"}
     log.write_text(
-        _CHANGED.format(**before, now=now) + _CHANGED.format(**behind, line=7, name="words", now=9)
+        _CHANGED.format(**before, name="chars", now=now)
+        + _CHANGED.format(**behind, file="model.py", line=7, name="words", now=9)
     )
     told = {str(one.data["source"]): one.data["alike"] for one in of("RCP003", log)}
     assert told["words"] == ([{"name": "chars", "dimension": 1}] if alike else [])
