@@ -166,8 +166,9 @@ V0101 00:00:00.000000 1 torch/_dynamo/guards.py:1] [{entry}] [__recompiles] Reco
 V0101 00:00:00.000000 1 torch/_dynamo/guards.py:1] [{entry}] [__recompiles]     triggered by the \
 following guard failure(s):
 V0101 00:00:00.000000 1 torch/_dynamo/guards.py:1] [{entry}] [__recompiles]     - {frame}/0: \
-tensor '{name}' size mismatch at index 1. expected 8, actual {now}
+{check}
 """
+_SIZE = "tensor '{}' size mismatch at index 1. expected 8, actual {}"
 
 
 @pytest.mark.parametrize(("now", "alike"), [(9, True), (16, False)])
@@ -176,10 +177,12 @@ def test_what_changed_alike_before_a_break_is_marked_too(
 ) -> None:
     log = tmp_path / "run.log"
     before = {"entry": "0/1", "frame": 0, "function": "forward", "file": "parser.py", "line": 3}
+    between = {"entry": "2/1", "frame": 2, "function": "embed"}
     behind = {"entry": "1/1", "frame": 1, "function": "torch_dynamo_resume_in_encode_at_7"}
     log.write_text(
-        _CHANGED.format(**before, name="chars", now=now)
-        + _CHANGED.format(**behind, file="model.py", line=7, name="words", now=9)
+        _CHANGED.format(**before, check=_SIZE.format("chars", now))
+        + _CHANGED.format(**between, file="model.py", line=5, check="mode == 'train'")
+        + _CHANGED.format(**behind, file="model.py", line=7, check=_SIZE.format("words", 9))
     )
     told = {str(one.data["source"]): one.data["alike"] for one in of("RCP003", log)}
     assert told["words"] == ([{"name": "chars", "dimension": 1}] if alike else [])
