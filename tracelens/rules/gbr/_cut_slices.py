@@ -50,14 +50,12 @@ def capture_narrow(may_capture: Callable[[BreakData], bool]) -> Remedy:
         "capture-narrow",
         lambda data: (
             "Let Dynamo capture the number as a symbol, and cut with `narrow` in place of the "
-            f"slice in `{_cut(data)}`: through a slice that ends at a symbol, a gradient raises in "
-            "Inductor. `narrow` raises where there are fewer elements than it is to take."
+            f"slice in `{_cut(data) or data.code}`: through one that ends at a symbol, a gradient "
+            "raises in Inductor. `narrow` raises where there are fewer elements than it is to take."
         ),
-        when="a later line of your own has a slice that ends at the number, gradients are not "
-        "known to be off, and nothing else is in the way of a symbol",
-        applies=lambda data: (
-            own(data) and bool(_cut(data)) and cuts_gradient(data) and may_capture(data)
-        ),
+        when="a slice in the line, or in a later one, of your own ends at the number, gradients "
+        "are not known to be off, and nothing else is in the way of a symbol",
+        applies=lambda data: own(data) and cuts_gradient(data) and may_capture(data),
         code="torch._dynamo.config.capture_scalar_outputs = True\n"
         "y = y.narrow(0, 0, n)  # y[:n]: the dimension, where it starts, and how many",
         since="2.1",
