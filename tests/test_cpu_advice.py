@@ -76,7 +76,8 @@ def test_one_thread_is_not_told_to_use_fewer(tmp_path: Path) -> None:
     lines = (RULES / name).read_text(encoding="utf-8").split("\n")
     threads = next(line for line in lines if ",nthr:" in line)
     single = first("ENV001", changed(tmp_path, name, (threads, threads.rsplit(":", 1)[0] + ":1")))
-    assert ids(single) == ["own-cores", "idle"]
+    assert not single.advice
+    assert "no change of the program helps" in single.message
 
 
 def test_others_that_take_the_only_core_are_no_error_of_the_program(tmp_path: Path) -> None:
@@ -85,7 +86,14 @@ def test_others_that_take_the_only_core_are_no_error_of_the_program(tmp_path: Pa
     threads = next(line for line in lines if ",nthr:" in line)
     single = first("ENV001", changed(tmp_path, name, (threads, threads.rsplit(":", 1)[0] + ":1")))
     assert first("ENV001", RULES / name).severity is Severity.ERROR
-    assert single.severity is Severity.WARNING
+    assert single.severity is Severity.INFO
+
+
+def test_one_cpu_is_not_divided_between_processes() -> None:
+    counted = first(
+        "ENV001", RULES / "ENV001-cpu-oversubscription/fires-more-threads-than-cpus.log"
+    )
+    assert ids(counted) == ["fewer-threads"]
 
 
 @pytest.mark.parametrize("name", ["ONE003", "ONE004", "ONE013", "ONE010", "ONE018"])

@@ -154,7 +154,7 @@ def test_more_than_a_warm_up_is_told_in_a_short_run(
 def test_padding_comes_first_where_the_symbol_was_dear(tmp_path: Path) -> None:
     """Constants would need a third size never to come, which no log tells: it fits the symbol."""
     (dear,) = sizes(tmp_path, [2.0, 8.0])
-    assert [one.id for one in dear.advice] == ["pad-largest", "mark-dynamic"]
+    assert [one.id for one in dear.advice] == ["pad-largest"]
     assert "4.0 times as long as the first compilation" in dear.message
     assert "a symbol took 4.0 times as long to compile" in dear.advice[0].text
     (less,) = sizes(tmp_path, [8.0, 20.0])

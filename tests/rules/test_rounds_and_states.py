@@ -6,6 +6,7 @@ import pytest
 
 from tracelens import analyze
 from tracelens.report import Finding
+from tracelens.rules.rcp.float_argument_specialised import FloatArgumentSpecialised
 
 RULES = Path(__file__).parents[2] / "fixtures" / "rules"
 
@@ -109,9 +110,15 @@ def test_a_number_that_dropout_takes_is_not_let_become_a_symbol() -> None:
     assert ids(finding) == ["mask"]
 
 
-def test_a_number_without_a_symbol_may_be_let_become_one() -> None:
-    [finding] = found("RCP005", "fires-dynamic-false")
+def test_a_number_is_let_become_a_symbol_where_the_log_tells_of_none() -> None:
+    """A size that differs in each entry as well is no symbol either."""
+    [finding] = found("RCP005", "fires-behind-sizes")
     assert "default-dynamic" in ids(finding)
+    [alone] = found("RCP005", "fires-dynamic-false")
+    assert ids(alone) == ["pass-tensor"]
+    data = FloatArgumentSpecialised.Data(**alone.data)
+    told = data.model_copy(update={"is_static": True})
+    assert "default-dynamic" in [one.id for one in FloatArgumentSpecialised().advise(told)]
 
 
 def test_an_entry_whose_code_holds_a_value_without_a_guard_does_not_serve_others() -> None:

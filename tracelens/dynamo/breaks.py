@@ -87,14 +87,14 @@ class BreakSite(msgspec.Struct):
     helper_at: str = ""  #: What that returns, what is before it.
     bounds: bool = False  #: Whether the number bounds a slice of what attention is computed of.
     sized: str = ""  #: A later line that makes a size of it.
+    cut: str = ""  #: A later line with a slice that begins or ends at it.
     state: str = ""  #: A float that code of the same file keeps, changes and reads when compiled.
     varies: bool = False  #: Whether sizes of inputs vary, or one is 1.
     inside: str = ""  #: The first line of the side that a branch took, where the log shows it.
     known: bool = False  #: Whether what is called with alone tells which side a branch takes.
     rest: str = ""  #: The loop over a range for which what comes behind the line is given up.
-    #: The value of a flag with which alone it breaks, and whether that passes for good.
-    only_if: str = ""
-    passes: bool = False
+    only_if: str = ""  #: The value of a flag with which alone it breaks.
+    passes: bool = False  #: Whether that passes for good.
 
     @property
     def record(self) -> GraphBreak:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,16 +9,19 @@ from typing import TYPE_CHECKING, NamedTuple
 from tracelens.dynamo.guard_facts import without_gradients
 from tracelens.dynamo.listed_numbers import ITEM, STEERS
 from tracelens.dynamo.numpy_numbers import look_for_floats, look_for_numbers
+from tracelens.dynamo.size_lines import slices_at
 from tracelens.evidence import Table
 
 if TYPE_CHECKING:
     from tracelens.dynamo.breaks import BreakSite
     from tracelens.logs.guards import GuardTree
 
-__all__ = ["DECIDES", "look_at_values"]
+__all__ = ["DECIDES", "attention_behind", "look_at_values"]
 
 #: What has Python decide: its own statements, and the functions that compare.
 DECIDES = re.compile(r"\b(?:if|elif|while|assert|min|max|range|round|int|float|bool|math)\b")
+#: ... and no method of a tensor, as `x.max(n)`.
+_DECIDES_ITSELF = re.compile(rf"(?<![\w.]){DECIDES.pattern}")
 #: An entry of what resumes behind a break, for one value that the broken line left on the stack.
 _ONE_VALUE = re.compile(r"L\['___stack\d{1,3}'\] == (-?\d{1,18})?")
 #: The same for a list, by its length: of the stack, or of what the line assigned.
@@ -29,6 +31,8 @@ _LOOP = re.compile(r"\bfor .{1,80} in ")
 _RESUMED = re.compile(r"torch_dynamo_resume_in_(\w{1,80}?)_at_(\d{1,6})\Z")
 _RANGE = re.compile(r"\brange\(")
 _ASSIGNED = re.compile(r"([A-Za-z_]\w{0,60}) = ")
+#: ... or to what an object has: ``self.low = x.min().item()``.
+_TARGET = re.compile(r"([A-Za-z_][\w.]{0,80}) = ")
 #: What Inductor fails in with a length that no guard can be on.
 _ATTENTION = "scaled_dot_product_attention"
 
@@ -42,6 +46,8 @@ class _Uses(NamedTuple):
     looped: set[str]
     #: Lines that need numbers of such a list.
     steering: set[str]
+    #: All lines behind it that guards name, as of functions of Python that they call.
+    named: set[str]
 
 
 def look_at_values(found: Sequence[BreakSite], trees: Table[GuardTree]) -> None:
@@ -56,6 +62,10 @@ def look_at_values(found: Sequence[BreakSite], trees: Table[GuardTree]) -> None:
         if uses is not None:
             later = uses.lines - {at.code}  # the rest of its own line is no decision: `int(n) + 1`
             site.decides = any(map(DECIDES.search, later))
+            if target := _TARGET.match(at.code):  # min, round and the like are guarded themselves
+                whole = re.compile(rf"(?<![\w.]){re.escape(target[1])}(?!\w)")
+                others = (line for line in uses.named - {at.code} if whole.search(line))
+                site.decides |= any(map(_DECIDES_ITSELF.search, others))
             site.used = min(later, default="")
             # Dynamo makes a number that changed a symbol: a second constant is one Python needs.
             site.needs_number = len(uses.values) > 1 or any(map(_RANGE.search, uses.lines))
@@ -64,26 +74,38 @@ def look_at_values(found: Sequence[BreakSite], trees: Table[GuardTree]) -> None:
             site.listed = any(
                 one.startswith("___stack") or (name and name[1] == one) for one in uses.looped
             )
+            if name:
+                site.cut = next((line for line in sorted(later) if slices_at(line, name[1])), "")
             if name and trees.derived(_attends):
-                site.bounds = any(_bounds(line, name[1]) for line in later)
+                site.bounds = bool(site.cut)
 
 
 def _base(file: str) -> str:
     return file.replace("\\", "/").rpartition("/")[2]
 
 
+#: ... and torch's module that calls it.
+_ATTENTION_MODULE = "torch.nn.modules.activation.MultiheadAttention"
+
+
+def attention_behind(trees: Table[GuardTree]) -> set[tuple[str, str, int]]:
+    """Return the breaks behind which attention is computed, by file, function and line.
+
+    Inductor raises where it gets a tensor with a length that no guard can be on.
+    """
+    found: set[tuple[str, str, int]] = set()
+    for row in trees:
+        guards = row.record.guards
+        if any(_ATTENTION in g.expression or _ATTENTION_MODULE in g.expression for g in guards):
+            comments = (guard.comment for guard in guards if guard.comment is not None)
+            for one in comments:
+                if behind := _RESUMED.match(one.function):
+                    found.add((_base(one.file), behind[1], int(behind[2])))
+    return found
+
+
 def _attends(trees: Table[GuardTree]) -> bool:
     return any(_ATTENTION in one.expression for row in trees for one in row.record.guards)
-
-
-def _bounds(line: str, name: str) -> bool:
-    """Whether a slice of the line begins or ends at the name: ``cache[:, :end]``."""
-    try:
-        nodes = list(ast.walk(ast.parse(line.strip())))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    ends = [end for one in nodes if isinstance(one, ast.Slice) for end in (one.lower, one.upper)]
-    return any(isinstance(end, ast.Name) and end.id == name for end in ends)
 
 
 def _uses(trees: Table[GuardTree]) -> dict[tuple[str, str, int], _Uses]:
@@ -91,23 +113,26 @@ def _uses(trees: Table[GuardTree]) -> dict[tuple[str, str, int], _Uses]:
     found: dict[tuple[str, str, int], _Uses] = {}
     for row in trees:
         for guard in row.record.guards:
+            behind = _RESUMED.match(guard.comment.function) if guard.comment is not None else None
+            if guard.comment is None or behind is None:
+                continue
+            at = (_base(guard.comment.file), behind[1], int(behind[2]))
+            uses = found.setdefault(at, _Uses(set(), set(), set(), set(), set()))
+            uses.named.add(guard.comment.code)
             value = _ONE_VALUE.match(guard.expression)
             held = _LENGTH.match(guard.expression)
             item = ITEM.match(guard.expression)
-            if not (value or held or item) or guard.comment is None:
+            if not (value or held or item):
                 continue
-            if behind := _RESUMED.match(guard.comment.function):
-                at = (_base(guard.comment.file), behind[1], int(behind[2]))
-                uses = found.setdefault(at, _Uses(set(), set(), set(), set()))
-                if item is not None:
-                    uses.steering.add(guard.comment.code)
-                    continue
-                if value is None:
-                    name = held[1] if held and _LOOP.search(guard.comment.code) else ""
-                    uses.looped.update({name} if name else ())
-                    continue
-                uses.lines.add(guard.comment.code)
-                whole = guard.expression[value.end() : value.end() + 1] not in {".", "e"}
-                if value[1] and whole:
-                    uses.values.add(value[1])
+            if item is not None:
+                uses.steering.add(guard.comment.code)
+                continue
+            if value is None:
+                name = held[1] if held and _LOOP.search(guard.comment.code) else ""
+                uses.looped.update({name} if name else ())
+                continue
+            uses.lines.add(guard.comment.code)
+            whole = guard.expression[value.end() : value.end() + 1] not in {".", "e"}
+            if value[1] and whole:
+                uses.values.add(value[1])
     return found

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tracelens.dynamo.breaks import BreakSite
     from tracelens.logs.graph_code import FxGraph
 
-__all__ = ["base", "lines_behind", "look_for_sizes", "sizes_by"]
+__all__ = ["base", "lines_behind", "look_for_sizes", "sizes_by", "slices_at"]
 
 #: A traced line behind a break: its file, the function that broke, the line, and its code.
 _BEHIND = re.compile(
@@ -43,6 +43,13 @@ def look_for_sizes(found: Sequence[BreakSite], graphs: Table[FxGraph]) -> None:
         lines = graphs.derived(lines_behind).get((base(at.file), at.function, at.line), {})
         if name is not None:
             site.sized = next((one for one in lines.values() if sizes_by(one, name[1])), "")
+            site.cut = next((one for one in lines.values() if slices_at(one, name[1])), site.cut)
+
+
+def slices_at(code: str, name: str) -> bool:
+    """Whether a slice of a line begins or ends at the number: ``x[:n]``, ``x[n + 1 :]``."""
+    ends = [end for one in _nodes(code) if isinstance(one, ast.Slice) for end in _ends(one)]
+    return any(_is_of(end, name) for end in ends)
 
 
 def sizes_by(code: str, name: str) -> bool:
@@ -50,19 +57,26 @@ def sizes_by(code: str, name: str) -> bool:
 
     Of a statement of several lines, only what is whole is read.
     """
-    try:
-        nodes = list(ast.walk(ast.parse(code.strip())))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    taken: list[ast.AST | None] = []
-    for node in nodes:
+    taken: list[ast.AST] = []
+    for node in _nodes(code):
         if isinstance(node, ast.Slice):
-            taken += [node.lower, node.upper]
+            taken += _ends(node)
         elif isinstance(node, ast.Call) and _called(node) in _FILLED:
             taken += node.args[:1]
         elif isinstance(node, ast.Call) and _called(node) in _SIZED:
             taken += [*node.args, *(word.value for word in node.keywords)]
-    return any(_is_of(one, name) for one in taken if one is not None)
+    return any(_is_of(one, name) for one in taken)
+
+
+def _nodes(code: str) -> list[ast.AST]:
+    try:
+        return list(ast.walk(ast.parse(code.strip())))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+
+
+def _ends(node: ast.Slice) -> list[ast.AST]:
+    return [end for end in (node.lower, node.upper) if end is not None]
 
 
 def _called(node: ast.Call) -> str:

@@ -6,7 +6,7 @@ import torch
 @torch.compile(backend="eager")
 def energy(x):
     # before:
-    x = (x * 1.0).detach().requires_grad_(True)
+    x = x.detach().requires_grad_(True)
     # after:
     # end
     return (x * x).sum()
@@ -19,5 +19,5 @@ def step(number):
     # before:
     return energy(x)
     # after:
-    # return energy((x * 1.0).detach().requires_grad_(True))
+    # return energy(x.detach().requires_grad_(True))
     # end

@@ -109,15 +109,6 @@ class CpuOversubscription(Rule):
             proof="https://gcc.gnu.org/onlinedocs/libgomp/GOMP_005fCPU_005fAFFINITY.html",
         ),
         Remedy(
-            id="own-cores",
-            text="Give processes that run side by side cores of their own: `taskset -c 0-3 "
-            "python your_script.py`.",
-            when="threads are not bound",
-            applies=lambda data: data.seen != "bound",
-            basis="untestable",
-            proof="needs a machine that is busy with other programs",
-        ),
-        Remedy(
             id="fewer-threads",
             text="Use at most as many threads as there are physical cores, or as the container's "
             "quota allows: torch.set_num_threads(N), or OMP_NUM_THREADS=N in the environment.",
@@ -127,10 +118,11 @@ class CpuOversubscription(Rule):
             proof="needs a machine that is busy with other programs",
         ),
         Remedy(
-            id="idle",
-            text="Wait until the other programs are done, and record again.",
-            when="one thread: others take its core",
-            applies=lambda data: data.threads == 1,
+            id="own-cores",
+            text="Where several processes of yours run side by side, give each cores of its own: "
+            "`taskset -c 0-3 python your_script.py`.",
+            when="primitives of several threads waited",
+            applies=lambda data: data.seen == "waiting" and data.threads != 1,
             basis="untestable",
             proof="needs a machine that is busy with other programs",
         ),
@@ -138,8 +130,10 @@ class CpuOversubscription(Rule):
             id="pinned",
             text="On a server, let torch place and pin the processes: `python -m "
             "torch.backends.xeon.run_cpu your_script.py`.",
-            when="several threads, not AArch64",
-            applies=lambda data: data.threads != 1 and data.arch != "aarch64",
+            when="primitives of several threads waited, not AArch64",
+            applies=lambda data: (
+                data.seen == "waiting" and data.threads != 1 and data.arch != "aarch64"
+            ),
             proof="https://docs.pytorch.org/tutorials/recipes/xeon_run_cpu.html",
         ),
     )
@@ -202,7 +196,7 @@ class CpuOversubscription(Rule):
                 f"The worst is {worst.primitive} {worst.shape}. {_who(threads)} Times in this log "
                 "cannot be trusted."
             ),
-            severity=Severity.WARNING if threads == 1 else None,
+            severity=Severity.INFO if threads == 1 else None,
             confidence=Confidence.HIGH
             if any(writer.n >= 2 * writer.needed for writer in busy)
             else Confidence.MEDIUM,
@@ -288,6 +282,9 @@ def _processors() -> int:
 
 def _who(threads: int | None) -> str:
     if threads == 1:
-        return "Other processes take the core of the only thread away."
+        return (
+            "Other processes take the core of the only thread away: no change of the program "
+            "helps. Take times when they are done."
+        )
     ours = f"The {threads} threads" if threads else "Its threads"
     return f"{ours} wait for each other, because more threads want to run than there are cores."

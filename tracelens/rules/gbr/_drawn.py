@@ -56,7 +56,8 @@ def outside_of(data: BreakData) -> str:
         )
     return (
         f"{text}Draw it before the compiled function is called, and pass it in: an int "
-        f"becomes a symbol when it changes.{_apart(data)}"
+        "becomes a symbol when it changes, but 0 and 1, which are an entry each."
+        f"{_apart(data)}"
     )
 
 

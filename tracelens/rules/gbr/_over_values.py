@@ -13,7 +13,7 @@ from tracelens.rules.gbr._called import is_called_loop
 from tracelens.rules.gbr._scalar_data import ScalarData
 from tracelens.rules.gbr._site_rule import own
 
-__all__ = ["ALL_CLASSES", "goes_over_classes", "in_python", "of_the_loop"]
+__all__ = ["ALL_CLASSES", "FIXED_ROUNDS", "goes_over_classes", "in_python", "of_the_loop"]
 
 _LOOP = r"\bfor [\w, ()]{1,80} in [^#]{0,120}?"
 #: A loop over what a tensor holds: ``for n in lengths.tolist():``.
@@ -41,8 +41,6 @@ def _handed_in(data: BreakData) -> str:
         "If the numbers do not depend on the input, compute them with Python alone; if tensors can "
         "go on with them, leave `float()` and `tolist()` out; else "
     )
-    if isinstance(data, ScalarData) and data.steers:
-        return f"{start}where they say how often a loop goes round, {ROUNDS}"
     if (isinstance(data, ScalarData) and data.listed) or _OVER_LIST.search(data.code):
         return (
             f"{start}return what the loop over them works on, and let it run outside of the "
@@ -53,15 +51,32 @@ def _handed_in(data: BreakData) -> str:
     return f"{start}read them before the compiled function is called, and pass them on{listed}."
 
 
+def _steers(data: BreakData) -> bool:
+    return isinstance(data, ScalarData) and data.steers
+
+
+FIXED_ROUNDS = Remedy(
+    "fixed-rounds",
+    f"Python decides by the numbers, as by how often a loop goes round: {ROUNDS}",
+    when="a list of numbers that a line of your own leaves, and the guards of what comes behind it "
+    "tell that Python decides by them",
+    applies=lambda data: own(data) and _steers(data) and not goes_over_classes(data),
+    basis="tested",
+    proof="tests/advice/GBR001/fixed-rounds.py",
+)
+
+
 def in_python(applies: Callable[[BreakData], bool]) -> Remedy:
     """Return what to do about a list of numbers, or a number that an operator needs."""
     return Remedy(
         "in-python",
         _handed_in,
         when="`.tolist()`, or a number that an operator needs, in a line of your own; not for a "
-        "loop over each value once",
+        "loop over each value once, nor where Python decides by them behind the line",
         applies=lambda data: (
-            not (data.package or is_called_loop(data) or goes_over_classes(data)) and applies(data)
+            not (data.package or is_called_loop(data) or goes_over_classes(data))
+            and not _steers(data)
+            and applies(data)
         ),
         basis="tested",
         proof="tests/advice/GBR001/in-python.py",

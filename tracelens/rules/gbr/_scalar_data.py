@@ -32,6 +32,8 @@ class ScalarData(BreakData):
     goes_round: str = ""
     #: A later line that makes the size of a tensor of it.
     sized: str = ""
+    #: A later line with a slice that begins or ends at it.
+    cut: str = ""
     #: What comes behind the line loops over the list of numbers that it leaves.
     listed: bool = False
     #: Python decides by numbers of that list, as in `max(lengths)`.
@@ -56,7 +58,7 @@ def used_by(data: BreakData) -> str:
 def scalar_data(data: BreakData, site: BreakSite) -> BreakData:
     """Return the data with what is known beyond it, if anything is."""
     known = site.shared or site.bounds or site.rest or site.sized or site.listed or site.steers
-    if not (known or site.used):
+    if not (known or site.used or site.cut):
         return data
     return ScalarData(
         **data.model_dump(),
@@ -65,6 +67,7 @@ def scalar_data(data: BreakData, site: BreakSite) -> BreakData:
         part=_part_of(frame.code for frame in site.stack[:-1]) if site.bounds else "",
         goes_round=site.rest,
         sized=site.sized,
+        cut=site.cut,
         listed=site.listed,
         steers=site.steers,
         used=site.used,

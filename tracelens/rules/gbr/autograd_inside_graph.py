@@ -46,15 +46,23 @@ def _is_of_inputs(data: BreakData) -> bool:
     return data.package == "transformers" and data.function == "make_inputs_require_grads"
 
 
-def _traced(data: BreakData) -> str:
-    """Say what tracing makes of the gradient, and of those of a loop."""
-    if not called_in_loop(data):
-        return "Let Dynamo trace it: gradients that are returned are plain tensors of the graph."
-    return (
-        "Or let Dynamo trace it: the gradients of all rounds are in one graph then. Six rounds of "
-        "a small function took 0.13 ms so; with 13 of a larger one, compiling took 50 s of CPU "
-        "time more, and a step was no faster."
-    )
+#: What has a name, so that the flag can be set before it is passed in: ``x.requires_grad_()``,
+#: ``x = x.detach().requires_grad_()``. What a line computes exists within the function alone.
+_NAMED = re.compile(
+    r"(?:\w{1,60} = )?[A-Za-z_][\w.]{0,80}?(?:\[[\w'\"]{1,60}\])?"
+    r"(?P<copied>\.(?:detach|clone)\(\)){0,2}"
+    r"\.requires_grad_\((?:True)?\)"
+)
+#: What torch says of a tensor that the function itself made.
+_INTERMEDIATE = "intermediate"
+
+
+def _is_passed_in(data: BreakData) -> bool:
+    """Whether the line may be done before the call, as far as is known."""
+    named = _NAMED.fullmatch(data.code.strip())
+    if named is None or called_in_loop(data):  # each round makes the tensor anew
+        return False
+    return bool(named["copied"]) or _INTERMEDIATE not in data.reason
 
 
 class AutogradInsideGraph(SiteRule):
@@ -143,11 +151,13 @@ class AutogradInsideGraph(SiteRule):
         ),
         Remedy(
             "trace-grad",
-            _traced,
+            "Let Dynamo trace it: gradients that are returned are plain tensors of the graph.",
             # A library mostly calls requires_grad_() in the same function: tracing then raises.
-            when="`torch.autograd.grad()`, in code of your own; the graph breaks nowhere else in "
-            "the function, but where `requires_grad` is set",
-            applies=lambda data: data.name == GRAD and not data.package,
+            # Of a loop one graph holds all rounds: with 13, compiling took 50 s of CPU time more,
+            # and a step was no faster.
+            when="`torch.autograd.grad()`, in code of your own that no loop of another function "
+            "calls; the graph breaks nowhere else in it, but where `requires_grad` is set",
+            applies=lambda data: data.name == GRAD and not (data.package or called_in_loop(data)),
             setting="torch._dynamo.config.trace_autograd_ops = True",
             since="2.11",
             basis="tested",
@@ -156,10 +166,12 @@ class AutogradInsideGraph(SiteRule):
         ),
         Remedy(
             "set-before",
-            "Call `requires_grad_()` before the tensor comes into the compiled function; make one "
-            "that the function makes itself before it, too.",
-            when="`requires_grad_()`, in code of your own",
-            applies=lambda data: data.name == "requires_grad_()" and editable(data),
+            "Call `requires_grad_()` before the tensor comes into the compiled function.",
+            when="`requires_grad_()` of what has a name, and is not known to be made in the "
+            "function, in code of your own that no loop of another function calls",
+            applies=lambda data: (
+                data.name == "requires_grad_()" and editable(data) and _is_passed_in(data)
+            ),
             basis="tested",
             proof="tests/advice/GBR010/set-before.py",
         ),

@@ -9,6 +9,8 @@ from typing import ClassVar
 from tracelens.dynamo import user_code
 from tracelens.dynamo.break_effect import rests_given_up
 from tracelens.dynamo.breaks import BreakSite, sites
+from tracelens.dynamo.needed_numbers import attention_behind
+from tracelens.dynamo.size_lines import base
 from tracelens.evidence import Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.frames import Frame
@@ -18,6 +20,7 @@ from tracelens.remedies import Remedy, apart
 from tracelens.report import Finding, Severity
 from tracelens.report.stories import as_written
 from tracelens.rules.gbr._called import caller, editable
+from tracelens.rules.gbr._captured_sizes import captured_size
 from tracelens.rules.gbr._later import lines_that_read, reads_later
 from tracelens.rules.gbr._over_values import ALL_CLASSES, goes_over_classes
 from tracelens.rules.gbr._parts import COMPILE_PARTS
@@ -93,15 +96,6 @@ def _is_around(data: BreakData) -> bool:
         return False
     unnamed = LEAVE_BREAK.applies(data) or NOT_NAMED.applies(data)
     return unnamed and not (data.in_function or _is_within(data) or _rest(data))
-
-
-_CAPTURED = (
-    "Let Dynamo capture the unknown size. Inductor and eager take it; a backend of another vendor "
-    "often does not. Where Python branches on the size further on (`if len(x) == 0`), or a view "
-    "needs it, the graph breaks there: leave that out, if what follows takes an empty tensor "
-    "(`max` raises)."
-)
-_IN_TRAINING = " In `backward()` Inductor may raise with it."
 
 
 def _is_said(data: BreakData) -> bool:
@@ -235,10 +229,10 @@ class DynamicOutputShape(SiteRule):
         ALL_CLASSES,
         Remedy(
             "capture-size",
-            lambda data: _CAPTURED + ("" if data.inference else _IN_TRAINING),
+            captured_size,
             when="Inductor, or the backends that run eagerly; no function was given up, nor what "
             "comes behind the line; in no autograd.Function; the line reads no number of a tensor "
-            "beside it; `torch.combinations` is not compiled beside it",
+            "beside it; `torch.combinations` is not compiled beside it, nor attention behind it",
             applies=_captured,
             setting="torch._dynamo.config.capture_dynamic_output_shape_ops = True",
             env="TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS=1",
@@ -349,12 +343,14 @@ class DynamicOutputShape(SiteRule):
         # With the setting, that line raises.
         within = any(isinstance(one, BreakData) and _is_within(one) for one in told_of)
         every = sites(breaks) if findings else []
+        attended = trees.derived(attention_behind)
         calls, reads = Calls(every), lines_that_read(every)
         for finding, data in zip(findings, told_of, strict=True):
             if not isinstance(data, BreakData):
                 yield finding
                 continue
-            is_read = within or reads_later(data, reads)
+            behind = (base(data.file), data.function, data.line or 0) in attended
+            is_read = within or behind or reads_later(data, reads)
             rest = _stays(rests.get((data.file, data.function, data.line)), data)
             whole = whole_of(data, calls)
             if not (is_read or rest or whole):

@@ -14,7 +14,7 @@ from tracelens.dynamo.lost_loops import rests_in_ranges
 from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.dynamo.size_lines import look_for_sizes
 from tracelens.evidence import Table
-from tracelens.experiment import Experiment, Knob
+from tracelens.experiment import Experiment
 from tracelens.frames import Frame
 from tracelens.logs.graph_breaks import GraphBreak
 from tracelens.logs.graph_code import FxGraph
@@ -25,14 +25,15 @@ from tracelens.report import Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.rules.gbr._called import is_called_loop
 from tracelens.rules.gbr._causal import SAY_CAUSAL, looks_for_causal
+from tracelens.rules.gbr._cut_slices import CAPTURE, capture_narrow, captured, cuts_gradient
 from tracelens.rules.gbr._drawn import outside_of
 from tracelens.rules.gbr._indices import ALL_AT_ONCE, INDICES_IN_PYTHON, held_indices
 from tracelens.rules.gbr._keep_tensor import CONTROL, KEEP_TENSOR, is_fake
 from tracelens.rules.gbr._kept import to_state
 from tracelens.rules.gbr._outside import read_outside
-from tracelens.rules.gbr._over_values import ALL_CLASSES, in_python, of_the_loop
+from tracelens.rules.gbr._over_values import ALL_CLASSES, FIXED_ROUNDS, in_python, of_the_loop
 from tracelens.rules.gbr._parts import COMPILE_PARTS
-from tracelens.rules.gbr._ranges import RANGES_IN_PYTHON, RANGES_OF_PACKAGE, ends_at_item, slices_by
+from tracelens.rules.gbr._ranges import RANGES_IN_PYTHON, RANGES_OF_PACKAGE, slices_by
 from tracelens.rules.gbr._running import KEEP_IN_BUFFER, is_running, kept_in
 from tracelens.rules.gbr._scalar_data import ScalarData, scalar_data, used_by
 from tracelens.rules.gbr._site_rule import (
@@ -64,10 +65,6 @@ _READS = re.compile(r"\.(?:item|tolist)\(")
 _UNPACKED = re.compile(r"[(,] {0,4}\*([A-Za-z_][\w.]{0,60})(?=[,)])")
 
 
-def _bounds(data: BreakData) -> bool:
-    return isinstance(data, ScalarData) and data.bounds
-
-
 def _reads_all(data: BreakData) -> bool:
     """Whether numbers are read where no ``.item()`` stands: ``.tolist()``, ``max(tensor, 3)``."""
     return data.name.startswith(_READ)
@@ -90,17 +87,26 @@ def _draws(data: BreakData) -> str:
 
 
 def _captures(data: BreakData) -> bool:
-    """Whether a symbol may take the number's place: where Python decides, the break only moves."""
+    """Whether a symbol may take the number's place as the lines are."""
+    return _may_capture(data) and not cuts_gradient(data)
+
+
+def _may_capture(data: BreakData) -> bool:
+    """Whether Python needs no number there: where it decides by it, the break only moves."""
     told = data.name or data.in_function or looks_for_causal(data)
-    told = told or is_fake(data) or data.needs_number or data.decides or _bounds(data)
-    told = told or slices_by(data) or (data.inference is False and ends_at_item(data))
-    states = data.code.startswith(CONTROL) or to_state(data.code)
+    told = told or is_fake(data) or data.needs_number or data.decides or slices_by(data)
+    told = told or getattr(data, "bounds", False) or to_state(data.code)
+    states = data.code.startswith(CONTROL)
     return not (told or states or takes_no_symbol(data.code, data.package))
 
 
 def _stays_inside(data: BreakData) -> bool:
     """Whether the function computes with the number, and something else is told for that."""
-    return bool(used_by(data)) and (KEEP_TENSOR.applies(data) or _captures(data))
+    told = KEEP_TENSOR.applies(data) or _captures(data)
+    return (told and bool(used_by(data))) or _NARROW.applies(data)
+
+
+_NARROW = capture_narrow(_may_capture)
 
 
 def _is_count(data: BreakData) -> bool:
@@ -152,10 +158,7 @@ class ScalarFromTensor(SiteRule):
     Data = ScalarData
     families: ClassVar[frozenset[str]] = frozenset({"scalar", "data_dependent"})
     experiment = Experiment(
-        Knob(
-            "scalars stay in the graph",
-            config={"torch._dynamo.config.capture_scalar_outputs": True},
-        ),
+        CAPTURE,
         micro="graph_break:item",
         confirms="the break is gone, and a step takes less time",
         refutes="another break takes its place, or a step takes longer",
@@ -235,14 +238,10 @@ class ScalarFromTensor(SiteRule):
         NOT_NAMED,
         Remedy(
             "capture-scalars",
-            "Let Dynamo capture the number as a symbol; not where attention gets a slice that ends "
-            "at it, or a gradient flows through one, in which Inductor may raise. Where Python "
-            "computes with it further on (math, NumPy, range, `if`), the graph breaks there "
-            "instead.",
+            captured,
             when="its line neither branches on it, nor keeps it, nor indexes a list with it, no "
-            "later line that the log shows decides by it, no package converts it there, it is in "
-            "no autograd.Function, and ends no slice of what attention is computed of, nor, where "
-            "gradients are on, one in its line; tensors themselves bound no slice there",
+            "later line that the log shows decides by it, no package converts it; no gradient "
+            "and no attention of a slice that ends at it; in no autograd.Function",
             applies=_captures,
             setting="torch._dynamo.config.capture_scalar_outputs = True",
             env="TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS=1",
@@ -251,6 +250,7 @@ class ScalarFromTensor(SiteRule):
             proof="tests/advice/GBR001/capture-scalars.py",
             knob=experiment.knob,
         ),
+        _NARROW,
         Remedy(
             "read-outside",
             read_outside,
@@ -309,6 +309,7 @@ class ScalarFromTensor(SiteRule):
             proof="tests/advice/GBR001/function-outside.py",
         ),
         ALL_CLASSES,
+        FIXED_ROUNDS,
         in_python(
             lambda data: (
                 _reads_all(data) and not (is_fake(data) or _draws(data) or data.held_by_numpy)

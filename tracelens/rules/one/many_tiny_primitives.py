@@ -98,6 +98,8 @@ class ManyTinyPrimitives(Rule):
         median_ms: float
         #: They take far longer than their work, however many they are.
         is_slow: bool = False
+        #: They take half of all of oneDNN's time, or more.
+        is_most: bool = False
 
     remedies = (
         Remedy(
@@ -128,9 +130,9 @@ class ManyTinyPrimitives(Rule):
         Remedy(
             id="without-onednn",
             text="Compare with ATen's own products: for such sizes, a call of oneDNN may cost more "
-            "than it saves.",
-            when="small products at a low rate",
-            applies=lambda data: data.is_slow,
+            "than it saves. The setting is for all layers.",
+            when="small products at a low rate, which take half of oneDNN's time",
+            applies=lambda data: data.is_slow and data.is_most,
             setting="torch.backends.mkldnn.enabled = False",
             proof="https://github.com/pytorch/pytorch/issues/123143",
         ),
@@ -158,7 +160,7 @@ class ManyTinyPrimitives(Rule):
             or count < MIN_SHARE * sum(group.count for group in products)
             or ms < MIN_TIME * whole
         ):
-            yield from self._slow(products, run)
+            yield from self._slow(products, run, sum(row.ms for row in execs))
             return
         tiny.sort(key=lambda group: -group.count)
         data = self.Data.about(
@@ -186,8 +188,11 @@ class ManyTinyPrimitives(Rule):
             data=data,
         )
 
-    def _slow(self, products: list[Runs], run: Table[RunFacts]) -> Iterator[Finding]:
-        """Yield the finding about small products that take far longer than their work."""
+    def _slow(self, products: list[Runs], run: Table[RunFacts], spent: float) -> Iterator[Finding]:
+        """Yield the finding about small products that take far longer than their work.
+
+        ``spent`` are the milliseconds of all of oneDNN's executions.
+        """
         slow = sorted(filter(_is_slow, products), key=lambda group: -group.ms)
         ms, count = sum(group.ms for group in slow), sum(group.count for group in slow)
         if not slow or ms < MIN_TIME * sum(group.ms for group in products):
@@ -202,6 +207,7 @@ class ManyTinyPrimitives(Rule):
             per_iteration=0,
             median_ms=worst.times.median,
             is_slow=True,
+            is_most=ms >= spent / 2,
         )
         yield self.finding(
             "slow",

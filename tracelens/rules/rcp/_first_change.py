@@ -244,6 +244,35 @@ def resumed_with(
     return tuple(name for name in found if name.isidentifier() and name not in known)
 
 
+def changed_alike(changes: list[Change], groups: Iterable[list[Change]]) -> tuple[Mark, ...]:
+    """Return what functions before a break were given that changed from the same size to the same.
+
+    Marked alone, what waits behind the break is as large as that, and becomes a constant again.
+    """
+    first = changes[0]
+    own = first.steps[0].check
+    is_rest = as_written(first.history.function) != first.history.function
+    if not (is_rest and isinstance(own, TensorMismatch)):
+        return ()
+    found: dict[Mark, None] = {}
+    for other in groups:
+        check, history = other[0].steps[0].check, other[0].history
+        if (
+            not isinstance(check, TensorMismatch)
+            or as_written(history.function) != history.function
+        ):
+            continue
+        name = str(check.source)
+        is_alike = (check.index, check.expected, check.actual) == (
+            own.index,
+            own.expected,
+            own.actual,
+        )
+        if is_alike and name != str(own.source) and not name.startswith(("self.", "___")):
+            found[Mark(name=name, dimension=own.index or 0)] = None
+    return tuple(found)
+
+
 def left_out(changes: Iterable[Change], trees: Table[GuardTree]) -> str:
     """Return the range of a new entry that does not fit the size before: both are needed.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tracelens.evidence import Place, Table
 
 if TYPE_CHECKING:
-    from tracelens.dynamo.recompile_history import Series
+    from tracelens.dynamo.recompile_history import Series, Step
     from tracelens.dynamo.settings import Setting
     from tracelens.logs.dynamic import CreateEnv, CreateSymbol
 
@@ -51,6 +51,11 @@ class Made(NamedTuple):
     def are_of(self, group: Iterable[Series]) -> bool:
         """Whether a size or a number of these functions became a symbol."""
         return not self.frames.isdisjoint(_frames(group))
+
+    def none_of(self, steps: Iterable[Step]) -> bool:
+        """Whether the log tells of what was compiled in these steps, and of no symbol in it."""
+        frames = {_frame(step.place) for step in steps}
+        return self.watched.issuperset(frames) and self.frames.isdisjoint(frames)
 
     def holds_static(self, group: list[Series]) -> bool:
         """Whether no size of these functions became one, although it changed: by the log itself."""

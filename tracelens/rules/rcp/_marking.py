@@ -78,6 +78,8 @@ class FirstChangeData(RecompileData):
     is_passed: bool = False
     #: What is a symbol behind a graph break of the function as well: arguments of it, or not.
     behind: tuple[str, ...] = ()
+    #: Where it is behind a break: what changed alike in functions before.
+    alike: tuple[Mark, ...] = ()
     #: The dimensions of the function's arguments that changed.
     changed: tuple[Mark, ...] = ()
 
@@ -114,10 +116,16 @@ def mark(data: FirstChangeData) -> str:
 
 def _behind(data: FirstChangeData) -> str:
     """Name what is compiled for the same change behind a break: the log shows no signature."""
+    alike = (
+        f" Mark {dimensions(data.alike)} as well, which changed alike: one that stays a constant "
+        "makes constants of the others."
+        if data.alike
+        else ""
+    )
     if not data.behind:
-        return ""
+        return alike
     names = few([f"`{name}`" for name in data.behind])
-    return (
+    return alike + (
         f" Mark those of {', '.join(names)} that are passed in, too: the graph breaks, and what "
         "comes behind it is compiled for their sizes."
     )

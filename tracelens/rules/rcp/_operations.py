@@ -68,6 +68,8 @@ class FloatData(ManyData):
 
     #: Whether a tensor that the function is given has double precision.
     is_double: bool = False
+    #: Whether no size or number of the function became a symbol, as the log of them tells.
+    is_static: bool = False
     #: The lines of the function that name it, where the log has the traced graph.
     lines: tuple[str, ...] = ()
     #: The line of the compiled code that changes it, where the log has that.

@@ -30,6 +30,7 @@ from tracelens.rules.rcp._batch import BATCH_SIZE, Batch, of_batch
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
 from tracelens.rules.rcp._first_change import (
     Change,
+    changed_alike,
     changes_of,
     data_of,
     fullest,
@@ -160,8 +161,8 @@ class FirstDynamicRecompile(RecompileRule):
             "mark-dynamic",
             mark,
             when="a dimension of an argument that is a tensor, or of an entry of one; one entry "
-            "fits both sizes",
-            applies=lambda data: can_mark(data) and not data.since,
+            "fits both sizes, and did not take three times as long to compile as the first",
+            applies=lambda data: can_mark(data) and not data.since and data.times_longer < SEVERAL,
             code=lines,
             since="2.3",
             basis="tested",
@@ -333,6 +334,7 @@ class FirstDynamicRecompile(RecompileRule):
                 "has_lengths": has_lengths(first, symbols, trees),
                 "has_more": has_more(changes, source, index),
                 "behind": resumed_with(changes, symbols, trees),
+                "alike": changed_alike(changes, groups.values()),
                 "is_trained": is_trained(steps, trees, facts),
             }
             data = data.model_copy(update=told)

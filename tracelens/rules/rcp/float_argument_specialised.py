@@ -8,21 +8,24 @@ from itertools import chain
 
 from tracelens.dynamo.apart import elsewhere
 from tracelens.dynamo.entry_guards import entry_of, is_tensor
+from tracelens.dynamo.settings import Setting
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
+from tracelens.logs.dynamic import CreateEnv, CreateSymbol
 from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile, Source
 from tracelens.remedies import Remedy, apart
 from tracelens.report import Finding, Severity
-from tracelens.rules.rcp._also_held import holding, tensorified
+from tracelens.rules.rcp._also_held import holding
 from tracelens.rules.rcp._behind import behind_sizes, quoting_guards
-from tracelens.rules.rcp._branched import BRANCH, branched
 from tracelens.rules.rcp._changes import Group, groups
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
+from tracelens.rules.rcp._held_floats import NUMBER, PYTHON, held_by, is_held
 from tracelens.rules.rcp._made import MAKE_BEFORE, made_of
+from tracelens.rules.rcp._made_symbols import Made
 from tracelens.rules.rcp._operations import (
     COUNTED_IN_PACKAGE,
     LEAVE_COUNTER_OUT,
@@ -41,12 +44,14 @@ __all__ = ["FloatArgumentSpecialised"]
 
 #: Recompiles from which on it is certain that the float is held constant.
 CERTAIN = 3
-#: What held it, as torch's own line says: an operation that takes no symbol (``alpha=lr``), or code
-#: that computes with it in Python (``math``, NumPy).
-NUMBER, PYTHON = "number", "python"
-_NUMBER = r"-?\d[\d.e+-]{0,30}"
 #: Lines that the data of a finding lists.
 MAX_LINES = 8
+
+
+def _is_static(data: RecompileData) -> bool:
+    """Whether a symbol was never made: by the log of symbols, or by a size in each entry."""
+    known = isinstance(data, FloatData) and (data.is_static or bool(data.behind))
+    return known and not data.held
 
 
 def _is_of_double(data: RecompileData) -> bool:
@@ -274,9 +279,10 @@ class FloatArgumentSpecialised(RecompileRule):
         ),
         Remedy(
             "default-dynamic",
-            "If the program has dynamic=False, leave that out: the float becomes a symbol.",
-            when="nothing is known to take it as a number",
-            applies=lambda data: data.held in {"", BRANCH},
+            "Take out dynamic=False, by which the number is a constant: it becomes a symbol then.",
+            when="nothing is known to need it, and no size or number of the function became a "
+            "symbol, as the log tells; or a size differs in each entry as well",
+            applies=_is_static,
             since="2.6",
             basis="tested",
             proof="tests/advice/RCP005/default-dynamic.py",
@@ -299,8 +305,12 @@ class FloatArgumentSpecialised(RecompileRule):
         trees: Table[GuardTree],
         limits: Table[RecompileLimit],
         graphs: Table[FxGraph],
+        symbols: Table[CreateSymbol],
+        environments: Table[CreateEnv],
+        settings: Table[Setting],
     ) -> Iterator[Finding]:
         """Yield one finding per function and name."""
+        made = Made.of(symbols, environments, settings)
         own = groups(self.code, recompiles, limits)
         unnamed = behind_sizes(self.code, own, recompiles, limits, trees)
         for group in chain(holding(own, trees), unnamed):
@@ -314,13 +324,14 @@ class FloatArgumentSpecialised(RecompileRule):
                 message=text,
                 severity=_severity(group),
                 harmless=harmless,
-                held=_held(group, trees),
+                held=held_by(group, trees),
             )
             lines = tuple(dict.fromkeys(lines_with(graphs, str(told.data["source"]))))[:MAX_LINES]
             line = changed_in(graphs, str(told.data["source"]))
             data = self.Data(
                 **told.data,
                 is_double=_is_double(group, trees),
+                is_static=made.none_of([step for _, step in group.steps]),
                 lines=lines,
                 changed=Changed(**line.model_dump()) if line is not None else None,
             )
@@ -346,7 +357,7 @@ def _told(group: Group, trees: Table[GuardTree]) -> tuple[str, str, str | None]:
         title = f"{name} was a number in one call, and a tensor in the next"
         text = f"The first entry is for {name} == {value}, the second for a tensor."
         return title, text, "a number and a tensor need an entry each"
-    if _is_held(group, str(source), trees):
+    if is_held(group, str(source), trees):
         title = f"the float {name} changed once"
         text = f"{name} was {value} and then another value, and the code needs the number itself: "
         return title, f"{text}each value is an entry.", "two values need two entries"
@@ -354,37 +365,6 @@ def _told(group: Group, trees: Table[GuardTree]) -> tuple[str, str, str | None]:
     text = f"{name} was {value} and then another value. Torch 2.6 and later make it a symbol; "
     text += "older versions compile for every value."
     return title, text, "it becomes a symbol, which fits further values"
-
-
-def _held(group: Group, trees: Table[GuardTree]) -> str:
-    """Return what took the symbol for a constant; empty where no line of torch tells."""
-    comments = [step.failure.comment for _, step in group.steps if step.failure]
-    origins = [comment.origin for comment in comments if comment is not None and comment.origin]
-    name = str(getattr(group.first.check, "source", ""))
-    branch = branched(name, [step for _, step in group.steps], trees)
-    if origins and all("tensorify" in origin for origin in origins):
-        return PYTHON if branch else NUMBER  # a factor that is compared is a constant as well
-    if origins:
-        return PYTHON
-    if tensorified(group, trees) and not branch:
-        return NUMBER
-    if _is_held(group, name, trees):
-        return PYTHON
-    return BRANCH if branch else ""
-
-
-def _is_held(group: Group, name: str, trees: Table[GuardTree]) -> bool:
-    """Whether a line of the program's made a constant of the symbol, by the guards of an entry."""
-    equal = re.compile(rf"L\['\w{{1,80}}'\][\w.]{{0,200}} == {_NUMBER}\Z")
-    last = re.compile(rf"\b{re.escape(name.rpartition('.')[2])}(?:'\])? == ")
-    return any(
-        guard.kind == "LAMBDA_GUARD"
-        and equal.match(guard.expression)
-        and last.search(guard.expression)
-        for _, step in group.steps
-        for tree in entry_of(step.place, trees)
-        for guard in tree.guards
-    )
 
 
 def _is_double(group: Group, trees: Table[GuardTree]) -> bool:

@@ -111,6 +111,8 @@ OBJECT, SYMBOL = "object", "symbol"
 TURNS = "turns"
 #: It has more values than two, and so have the sizes of parameters: layers share the code.
 SHAPES = "shapes"
+#: What a module itself has, and no part of it: of an object within it, no other model is free.
+_OF_ITSELF = re.compile(r"self\.\w{1,80}")
 #: How a module is called that is compiled, or that a function reaches: ``self``, a global.
 _OF_MODULE = re.compile(r"(?:self|args\[0\]|fn|mod|module|model|G)\b")
 
@@ -236,9 +238,9 @@ class ModuleIntAttribute(RecompileRule):
             "compile-model",
             "Or compile the model, and not each layer. Where the model is what you compile, a "
             "graph break splits it: remove that.",
-            when="the values tell layers apart: the attribute is of the compiled module itself",
+            when="the values tell layers apart: an attribute of what is compiled itself",
             applies=lambda data: (
-                not ("._modules[" in data.source or is_global(data))
+                bool(_OF_ITSELF.fullmatch(data.source))
                 and (data.held == SHAPES or not data.is_counter)
                 and data.held not in {OBJECT, SYMBOL}
             ),

@@ -180,8 +180,11 @@ class TensorSizeKeepsChanging(RecompileRule):
         Remedy(
             "pad",
             _padded,
-            when="not for what a module makes anew, where a call needs more of it",
-            applies=lambda data: data.held != FILLED,
+            when="not for what a module makes anew, where a call needs more of it, nor for three "
+            "sizes of a package's function",
+            applies=lambda data: (
+                data.held != FILLED and not (data.is_of_library and data.most < CERTAIN)
+            ),
             basis="tested",
             proof="tests/advice/RCP002/pad.py",
         ),
