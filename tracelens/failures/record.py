@@ -24,6 +24,10 @@ _CUSTOM = late(
 )
 #: A size as a symbol among what Triton is to compile as a constant.
 _CONSTEXPR = late(r"'constants': \{[^}\n]{0,400}: s\d{1,6}\b")
+#: An operator that freezing runs on a weight, which its class has not.
+_FROZEN = late(r"dispatch: attempting to run unimplemented[^\x00]{0,4000}%_frozen_param\d")
+#: What names the part of a compiled model in names of weights, and is no code that takes it off.
+_PREFIX = late(r"(?m)^(?![^\n]*(?:state_dict\(\)|replace|remove|getattr|\.load))[^\n]*_orig_mod\b")
 #: How torch says that a compiler failed, and what a compiler that refuses something says below.
 _RAN = late(r"CppCompileError: C\+\+ compile error")
 _REFUSES = late(
@@ -122,10 +126,12 @@ class Failure(Joined):
         said = " ".join((*about.chain, about.message))
         found = stages.stage(about.cause, about.paths, said, about.message)
         found = stages.backend_stage(found, about.chain, about.facts.get("backend", ""))
+        compiled = _is_of_compiled(about, text)
+        own = about.own and not compiled
         return cls(
-            cause=about.cause,
+            cause="compiled-keys" if compiled else about.cause,
             stage=stages.own_stage(about.paths, about.message)
-            if about.own or _is_eager(about, found)
+            if own or _is_eager(about, found)
             else found,
             exception=about.chain[-1] if about.chain else "",
             chain=about.chain,
@@ -141,10 +147,19 @@ class Failure(Joined):
             and "quoted" not in about.facts
             and (after is None or after <= LAST_LINES),
             suppressed=about.logged,
-            own=about.own,
+            own=own,
             at=about.at,
             platform=_platform(text),
         )
+
+
+def _is_of_compiled(about: Told, text: str) -> bool:
+    """Tell whether names of weights that are missing are those of a compiled model, by the text.
+
+    Where the names themselves say so, a phrase has told it.
+    """
+    missing = about.cause == "unknown" and "Missing key(s) in state_dict" in about.message
+    return missing and _PREFIX.search(text) is not None
 
 
 def _is_eager(about: Told, found: Stage) -> bool:
@@ -161,6 +176,8 @@ def _beside(cause: str, text: str, episode: Episode) -> dict[str, str]:
         return {"hip": "yes"}
     if cause == "ptxas" and episode.of_amd:
         return {"amd": "yes"}
+    if cause == "internal-compiler" and _FROZEN.search(text):
+        return {"frozen": "yes"}
     if cause in {"lost-size", "internal-compiler"} and _CONSTEXPR.search(text):
         return {"constexpr": "yes"}
     if cause == "generated-cpp" and (ran := _RAN.search(text)):

@@ -58,6 +58,8 @@ STAGES = {
     "collective": "while ranks waited for each other",
     "program": "in the program itself, outside of compiled code",
 }
+#: Raised while a library is loaded, before it does anything.
+_NOT_IMPORTED = frozenset({"ImportError", "ModuleNotFoundError"})
 #: Whose a bug of a stage is.
 OWNERS = {"aot": "AOTAutograd", "dynamo": "Dynamo", "inductor": "Inductor", "triton": "Triton"}
 #: Causes that, once suppressed, say no more than that; of those in the log of ``suppress_errors``
@@ -293,6 +295,8 @@ def _told(data: FailureData, why: str) -> str:
     elif "guard" in data.facts or "guard_on" in data.facts:
         on = f" on `{data.facts['guard_on']}`" if "guard_on" in data.facts else ""
         parts.append(f"It failed while Dynamo made a guard{on}{_guarded(data)}.")
+    elif data.stage == "triton" and data.exception in _NOT_IMPORTED:
+        parts.append("It failed while Triton was imported.")
     elif data.stage in STAGES and not data.facts.keys() & {"frameless", "no_wheel"}:
         kernel = data.facts.get("kernel", "")
         named = f", in a call of `{kernel}`, which Inductor generated" if kernel else ""

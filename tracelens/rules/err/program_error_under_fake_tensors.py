@@ -20,12 +20,12 @@ _GOT = re.compile(r"got \w+\(['\"](.+?)['\"]?\)?(?:\n|$)")
 _LACKS = re.compile(
     r"Meta tensors|fake impl|Operator does not support running with fake tensors"
     r"|UnsupportedOperatorException|Cannot access data pointer"
-    r"|tracing into a custom kernel|symbolic sizes/strides"
+    r"|tracing into a custom kernel|symbolic sizes/strides|data is not allocated yet"
 )
 #: An operator, as its definition and as the node of the graph name it.
 _ANY = "mylib::my_op"
 _CUSTOM = re.compile(r"CustomOpDef\((\w+)::(\w+)\)")
-_NODE = re.compile(r"call_function (\w+)\.(\w+)\.\w+\(")
+_NODE = re.compile(r"call_function (?!builtins|operator|torch\b)(\w+)\.(\w+)(?:\.\w+)?\(\*?\(?")
 #: ... as Dynamo names it behind the error,
 _CONTEXT = re.compile(r"TypeError (\w{1,80})\.(\w{1,80}): ")
 #: ... and as a line of the program calls it.
@@ -43,6 +43,22 @@ _NUMPY = re.compile(
 )
 _NO_METHOD = re.compile(r"'ndarray' object has no attribute '(\w{1,60})'")
 _FOUND_IN = re.compile(r"Found in (\w[\w.]{1,80})\(")
+
+
+#: What operators of torch_scatter do, as torch calls it.
+_SCATTER = re.compile(r"torch_scatter\W{1,2}(?:segment_|scatter_)(min|max|mean|sum|add|mul)\b")
+_REDUCES = {"min": "amin", "max": "amax", "mean": "mean", "sum": "sum", "add": "sum", "mul": "prod"}
+_ARGUMENT = " Where each minimum or maximum comes from, it does not tell."
+
+
+def _reduces(data: FailureData) -> str:
+    """Return what an operator of torch_scatter does, in torch's word; empty where it is none."""
+    found = _SCATTER.search(data.message) if _lacks_kernel(data) else None
+    return _REDUCES[found[1]] if found else ""
+
+
+def _arg(data: FailureData) -> bool:
+    return _reduces(data) in {"amin", "amax"}
 
 
 def _said(data: FailureData) -> str:
@@ -186,6 +202,23 @@ _REMEDIES = (
         when="a real tensor among fake ones, of a package",
         basis="untestable",
         proof="it depends on the release",
+    ),
+    Remedy(
+        "scatter-reduce",
+        lambda d: (
+            "The operator reads numbers, and tensors have none while they are traced: torch's own "
+            f"scatter can be compiled.{_ARGUMENT if _arg(d) else ''}"
+        ),
+        code=lambda d: (
+            "i = index.view(-1, *[1] * (src.dim() - 1)).expand_as(src)\n"
+            f'out = src.new_zeros(n, *src.shape[1:]).scatter_reduce(0, i, src, "{_reduces(d)}", '
+            "include_self=False)  # dim 0; n: number of groups"
+        ),
+        applies=lambda d: bool(_reduces(d)),
+        since="2.0",
+        when="an operator of torch_scatter",
+        basis="untestable",
+        proof="needs torch_scatter, whose operators are C++",
     ),
     Remedy(
         "opaque",
