@@ -159,7 +159,7 @@ def _is_of_compiled(about: Told, text: str) -> bool:
     Where the names themselves say so, a phrase has told it.
     """
     missing = about.cause == "unknown" and "Missing key(s) in state_dict" in about.message
-    return missing and _PREFIX.search(text) is not None
+    return missing and "_orig_mod" not in about.message and _PREFIX.search(text) is not None
 
 
 def _is_eager(about: Told, found: Stage) -> bool:
