@@ -8,6 +8,7 @@ from typing import ClassVar
 from tracelens.dynamo import user_code
 from tracelens.failures import Failure
 from tracelens.remedies import Remedy
+from tracelens.rules.err._devices import weight_on_cpu
 from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist, leave_out
 from tracelens.rules.err._known_messages import SAID, final, known, refused, unless
 from tracelens.rules.err._tensor_lists import AS_ONE_TENSOR, reads_list
@@ -306,6 +307,10 @@ _NARROWS = (
 )
 
 
+def _is_final(data: FailureData) -> bool:
+    return final(data) or weight_on_cpu(data) is not None
+
+
 def _told(data: FailureData, first: str) -> str:
     """Return what is known of the failure, for a title; empty where it is an error of its own."""
     if _is_real(data):
@@ -360,7 +365,7 @@ class ProgramErrorUnderFakeTensors(FailureRule):
     name = "program-error-under-fake-tensors"
     of_causes: ClassVar[frozenset[str]] = frozenset({"fake-tensors"})
     may_be_meant = True
-    remedies = (*SAID, *unless(refused, _REMEDIES), *unless(final, _NARROWS))
+    remedies = (*SAID, *unless(refused, _REMEDIES), *unless(_is_final, _NARROWS))
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""
