@@ -295,6 +295,8 @@ def _told(data: FailureData, why: str) -> str:
     elif "guard" in data.facts or "guard_on" in data.facts:
         on = f" on `{data.facts['guard_on']}`" if "guard_on" in data.facts else ""
         parts.append(f"It failed while Dynamo made a guard{on}{_guarded(data)}.")
+    elif data.stage == "toolchain" and "direct" in data.facts:
+        parts.append("It failed while a C compiler built what Triton generated.")
     elif data.stage == "triton" and data.exception in _NOT_IMPORTED:
         parts.append("It failed while Triton was imported.")
     elif data.stage in STAGES and not data.facts.keys() & {"frameless", "no_wheel"}:
@@ -381,8 +383,10 @@ def without_compiling() -> Remedy:
         "without-compiling",
         "To go on meanwhile, run without compiling; the program is then slower, and works.",
         env="TORCHDYNAMO_DISABLE=1",
-        applies=lambda data: not isinstance(data, FailureData) or "wheel" not in data.facts,
-        when="until it is mended",
+        applies=lambda data: (
+            not isinstance(data, FailureData) or data.facts.keys().isdisjoint({"wheel", "direct"})
+        ),
+        when="until it is mended, and no kernel is launched by the program itself",
         basis="source",
         proof="torch/_dynamo/config.py: disable",
     )
