@@ -229,6 +229,7 @@ def test_advice_whose_code_depends_on_the_failure_is_printed_with_its_code() -> 
         "known-message",
         "nccl-said",
         "numpy-value",
+        "offloaded",
         "one-backward",
         "pass-tensor",
         "scatter-reduce",

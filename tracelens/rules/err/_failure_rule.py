@@ -58,8 +58,8 @@ STAGES = {
     "collective": "while ranks waited for each other",
     "program": "in the program itself, outside of compiled code",
 }
-#: Raised while a library is loaded, before it does anything.
-_NOT_IMPORTED = frozenset({"ImportError", "ModuleNotFoundError"})
+#: How Python says that Triton itself could not be loaded: nothing was compiled.
+_LIBRARY = "while importing libtriton"
 #: Whose a bug of a stage is.
 OWNERS = {"aot": "AOTAutograd", "dynamo": "Dynamo", "inductor": "Inductor", "triton": "Triton"}
 #: Causes that, once suppressed, say no more than that; of those in the log of ``suppress_errors``
@@ -297,7 +297,7 @@ def _told(data: FailureData, why: str) -> str:
         parts.append(f"It failed while Dynamo made a guard{on}{_guarded(data)}.")
     elif data.stage == "toolchain" and "direct" in data.facts:
         parts.append("It failed while a C compiler built what Triton generated.")
-    elif data.stage == "triton" and data.exception in _NOT_IMPORTED:
+    elif data.stage == "triton" and _LIBRARY in data.message:
         parts.append("It failed while Triton was imported.")
     elif data.stage in STAGES and not data.facts.keys() & {"frameless", "no_wheel"}:
         kernel = data.facts.get("kernel", "")
