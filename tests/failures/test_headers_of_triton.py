@@ -31,7 +31,7 @@ def told(text: str, path: Path) -> list[Finding]:
         ),
         (
             "/tmp/tmpq1w2e3r4/main.cpp",
-            "/work/triton/third_party/intel/backend/include/sycl_functions.h:12:10",
+            "/opt/triton/third_party/intel/backend/include/sycl_functions.h:12:10",
             "level_zero/zes_api.h: No such file or directory",
             "ERR005 level-zero",
         ),

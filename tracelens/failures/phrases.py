@@ -66,9 +66,9 @@ PHRASES = (
         "python-headers",
         r"Python\.h"
         + _MISSING
-        + r"|[:：]Python\.h[:：](?!\d)|C1083:.{1,80}?Python\.h|includefile'Python\.h'|"
+        + r"|[:：]Python\.h[:：](?!\d)|C1083:.{1,80}?Python\.h|includefile'Python\.h'|includefile'(?P<header_2>pyconfig\.h)'|"
         r"(?:LNK1\d{3}|cannotopen|cannotfind)[^;]{0,60}?(?P<library>python3\d{1,2}t?(?:_d)?\.lib)|"
-        r"cannotfind-l(?P<library_2>python3[\d.]{1,4}\w?)|pyconfig\.h"
+        r"cannotfind-l(?P<library_2>python3[\d.]{1,4}\w?)|(?P<header>pyconfig\.h)"
         + _MISSING
         + r"|(?:file['‘]|cannotfindlibrary:?['‘]?)(?P<library_3>python3\d{1,2}t?(?:\.lib)?)",
     ),

@@ -24,6 +24,16 @@ _CUSTOM = late(
 )
 #: A size as a symbol among what Triton is to compile as a constant.
 _CONSTEXPR = late(r"'constants': \{[^}\n]{0,400}: s\d{1,6}\b")
+#: What Triton has a C compiler build, how a program launches a kernel of its own, and what tells
+#: that torch compiles.
+_TOOLS = late(r"\b(?:cuda|hip|spirv)_utils\.c|\b__triton_launcher\b|[/\\]tmp\w+[/\\]main\.c")
+_BUILT = frozenset({"cuda-headers", "python-headers", "toolchain", "triton-launcher"})
+_LAUNCHED = late(r"(?m)^\s*(?:\w+ = )?\w{1,80}\[[^\]\n]{0,80}grid[^\]\n]{0,80}\]\(")
+_COMPILES = late(r"nductor|_dynamo|torch\.compile|BackendCompilerFailed")
+#: An operator that freezing runs on a weight, which its class has not.
+_FROZEN = late(r"dispatch: attempting to run unimplemented[^\x00]{0,4000}%_frozen_param\d")
+#: What names the part of a compiled model in names of weights, and is no code that takes it off.
+_PREFIX = late(r"(?m)^(?![^\n]*(?:state_dict\(\)|replace|remove|getattr|\.load))[^\n]*_orig_mod\b")
 #: How torch says that a compiler failed, and what a compiler that refuses something says below.
 _RAN = late(r"CppCompileError: C\+\+ compile error")
 _REFUSES = late(
@@ -122,10 +132,12 @@ class Failure(Joined):
         said = " ".join((*about.chain, about.message))
         found = stages.stage(about.cause, about.paths, said, about.message)
         found = stages.backend_stage(found, about.chain, about.facts.get("backend", ""))
+        compiled = _is_of_compiled(about, text)
+        own = about.own and not compiled
         return cls(
-            cause=about.cause,
+            cause="compiled-keys" if compiled else about.cause,
             stage=stages.own_stage(about.paths, about.message)
-            if about.own or _is_eager(about, found)
+            if own or _is_eager(about, found)
             else found,
             exception=about.chain[-1] if about.chain else "",
             chain=about.chain,
@@ -141,10 +153,19 @@ class Failure(Joined):
             and "quoted" not in about.facts
             and (after is None or after <= LAST_LINES),
             suppressed=about.logged,
-            own=about.own,
+            own=own,
             at=about.at,
             platform=_platform(text),
         )
+
+
+def _is_of_compiled(about: Told, text: str) -> bool:
+    """Tell whether names of weights that are missing are those of a compiled model, by the text.
+
+    Where the names themselves say so, a phrase has told it.
+    """
+    missing = about.cause == "unknown" and "Missing key(s) in state_dict" in about.message
+    return missing and "_orig_mod" not in about.message and _PREFIX.search(text) is not None
 
 
 def _is_eager(about: Told, found: Stage) -> bool:
@@ -157,16 +178,30 @@ def _beside(cause: str, text: str, episode: Episode) -> dict[str, str]:
 
     An AMD GPU, whose result was checked, or that a compiler's own error is not there.
     """
+    found: dict[str, str] = {}
     if cause == "cpu-pointer" and _HIP.search(text):
-        return {"hip": "yes"}
-    if cause == "ptxas" and episode.of_amd:
-        return {"amd": "yes"}
-    if cause in {"lost-size", "internal-compiler"} and _CONSTEXPR.search(text):
-        return {"constexpr": "yes"}
-    if cause == "generated-cpp" and (ran := _RAN.search(text)):
-        return {} if _REFUSES.search(text, ran.end()) else {"unsaid": "yes"}
-    checked = _CHECKED.search(text) if cause == "size-stride" else None
-    return {"result": checked[1]} if checked and not _CUSTOM.search(text) else {}
+        found["hip"] = "yes"
+    elif cause == "ptxas" and episode.of_amd:
+        found["amd"] = "yes"
+    elif cause == "fullgraph" and episode.unsloth:
+        found["compiles"] = "unsloth"
+    elif cause == "internal-compiler" and _FROZEN.search(text):
+        found["frozen"] = "yes"
+    elif cause in {"lost-size", "internal-compiler"} and _CONSTEXPR.search(text):
+        found["constexpr"] = "yes"
+    elif cause == "generated-cpp" and (ran := _RAN.search(text)):
+        found |= {} if _REFUSES.search(text, ran.end()) else {"unsaid": "yes"}
+    elif cause == "size-stride" and (checked := _CHECKED.search(text)):
+        found |= {} if _CUSTOM.search(text) else {"result": checked[1]}
+    elif cause in _BUILT and _is_direct(text):
+        found["direct"] = "yes"
+    return found
+
+
+def _is_direct(text: str) -> bool:
+    """Tell whether the program launches a kernel of its own, and torch compiles nothing there."""
+    launched = _TOOLS.search(text) is not None and _LAUNCHED.search(text) is not None
+    return launched and _COMPILES.search(text) is None
 
 
 def _platform(text: str) -> str:

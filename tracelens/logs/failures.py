@@ -90,8 +90,10 @@ class Episode(Record):
     leaves_out: bool = False
     #: Whether those few lines name a GPU of AMD's, and none of NVIDIA's.
     of_amd: bool = False
+    #: ... or Unsloth, which compiles models by itself.
+    unsloth: bool = False
 
-    @field_validator("torch", "short", "leaves_out", "of_amd", mode="before")
+    @field_validator("torch", "short", "leaves_out", "of_amd", "unsloth", mode="before")
     @classmethod
     def _present(cls, mark: object) -> bool:
         return bool(mark)

@@ -70,13 +70,13 @@ def hand_over_excerpts(watch: Watch, name: str, lines: int, evidence: Evidence) 
     from tracelens.logs.failures import Episode  # noqa: PLC0415
 
     log = kind(KIND)
-    of_amd = lines <= MAX_BRIEF and _is_of_amd(watch)
+    beside = _beside(watch) if lines <= MAX_BRIEF else ""
     for excerpt in excerpts:
         for rank, every in undress(excerpt.lines).items():
             if not (bare := _without_breaks(every)):
                 continue
             marks = ("t" if of_torch else "") + ("s" if lines <= MAX_BRIEF else "")
-            text = _text(bare, lines - bare[-1].number, marks, amd="a" if of_amd else "")
+            text = _text(bare, lines - bare[-1].number, marks, beside)
             place = Place(name, bare[0].number, rank, jumps=_jumps(bare))
             understood = sum(one.number in watch.orphans for one in bare)
             try:
@@ -141,18 +141,22 @@ def _hand_over_lone(watch: Watch, name: str, evidence: Evidence) -> bool:
     return bool(found)
 
 
-def _is_of_amd(watch: Watch) -> bool:
-    """Tell whether a few lines in all name a GPU of AMD's, and none of NVIDIA's."""
+def _beside(watch: Watch) -> str:
+    """Return the marks of what a few lines in all name beside a failure.
+
+    A GPU of AMD's, and none of NVIDIA's; Unsloth, which compiles models by itself.
+    """
     text = b"".join(line for _, line in watch.brief)
-    return _AMD.search(text) is not None and _NVIDIA.search(text) is None
+    amd = _AMD.search(text) is not None and _NVIDIA.search(text) is None
+    return ("a" if amd else "") + ("u" if b"unsloth" in text.lower() else "")
 
 
-def _text(bare: Sequence[Bare], after: int, marks: str, *, amd: str = "") -> str:
+def _text(bare: Sequence[Bare], after: int, marks: str, beside: str) -> str:
     """Return the lines as the grammar has them, and what stands around them."""
     lines = [_mark(one) + _safe(one.text) for one in bare]
     if any(one.leaves_out and _TELLS.match(one.text) for one in bare):
         marks += "l"
-    return "\n".join([*lines, f"\x04{after}{marks}{amd}"])
+    return "\n".join([*lines, f"\x04{after}{marks}{beside}"])
 
 
 def _mark(one: Bare) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
@@ -15,6 +16,10 @@ from tracelens.report import Finding, FindingData, Severity, Where
 from tracelens.rules import Rule
 
 __all__ = ["OutputOverwritten"]
+
+#: How torch's advice begins, and a line that keeps what it computes on its module.
+_ADVICE = ". To prevent overwriting"
+_KEPT = re.compile(r"(self\.[A-Za-z_]\w{0,80})(?:\s*:[^=\n]{1,80})?\s*=(?!=)")
 
 
 class OutputOverwritten(Rule):
@@ -58,6 +63,8 @@ class OutputOverwritten(Rule):
         is_gradient: bool
         #: It was given to a compiled function again, as a cache is from call to call.
         is_state: bool = False
+        #: The attribute of a module in which compiled code itself keeps it.
+        kept: str = ""
         ended_program: bool = True
 
     remedies = (
@@ -65,7 +72,7 @@ class OutputOverwritten(Rule):
             id="clone",
             text="Clone what is kept from one call to the next, outside of the compiled function.",
             when="an output that is read by the program",
-            applies=lambda data: not data.is_gradient and not data.is_state,
+            applies=lambda data: not (data.is_gradient or data.is_state or data.kept),
             code="y = model(x).clone()",
             basis="tested",
             proof="tests/advice/CGR006/clone.py",
@@ -74,18 +81,38 @@ class OutputOverwritten(Rule):
             id="mark-step",
             text="Where several calls make one step of inference, say where the step begins.",
             when="an output that is read by the program",
-            applies=lambda data: not data.is_gradient and not data.is_state,
+            applies=lambda data: not (data.is_gradient or data.is_state or data.kept),
             code="torch.compiler.cudagraph_mark_step_begin()",
             since="2.1",
             basis="tested",
             proof="tests/advice/CGR006/mark-step.py",
         ),
         Remedy(
+            id="make-before",
+            text=lambda data: (
+                f"Where `{data.kept or 'self.name'}` is the same in every call, make it in "
+                "`__init__`, as a buffer; where it comes of the inputs, write it into a buffer "
+                "that is made there. It is no output: a clone of what the function returns does "
+                "not reach it."
+            ),
+            when="compiled code keeps a tensor that it made in an attribute",
+            applies=lambda data: bool(data.kept) and not data.is_gradient,
+            code=lambda data: (
+                f'self.register_buffer("{data.kept.removeprefix("self.") or "name"}", value, '
+                "persistent=False)  # in forward, if need be: "
+                f"{data.kept or 'self.name'}.copy_(value)"
+            ),
+            basis="untestable",
+            proof="needs a GPU; "
+            "https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",
+            edits=True,
+        ),
+        Remedy(
             id="make-state",
             text="Make what is kept from call to call, such as a cache, before the first call and "
             "outside of the compiled function; or clone it there once it is made.",
             when="an output that is given to compiled code again",
-            applies=lambda data: data.is_state,
+            applies=lambda data: data.is_state and not data.kept,
             basis="untestable",
             proof="needs a GPU; on one, a cache that transformers made before the first call ran, "
             "and one that compiled code made raised",
@@ -124,12 +151,13 @@ class OutputOverwritten(Rule):
         """Return the finding of an error that came in a program's own words, or cut."""
         ending = seen.record
         gradient = "when a .grad tensor" in ending.message or "gradient" in ending.message
-        data = self.Data(is_gradient=gradient, ended_program=ending.ended)
+        kept = "" if gradient else _kept(_last_code(seen.text))
+        data = self.Data(is_gradient=gradient, kept=kept, ended_program=ending.ended)
         what = "a gradient" if gradient else "an output"
         return self.finding(
             ending.file,
             title=f"{what} of a CUDA graph was read after the next call had overwritten it",
-            message="The tensor lies in memory that every replay writes to.",
+            message=f"The tensor{_made_there(kept)} lies in memory that every replay writes to.",
             where=Where(file=ending.file, line=ending.line) if ending.file else None,
             evidence=[seen.quote(at=ending.at)],
             advice=self.advise(data),
@@ -148,7 +176,8 @@ class OutputOverwritten(Rule):
         place = read or made
         if state:
             at = " by compiled code, to which it was given"
-        data = self.Data(is_gradient=gradient, is_state=state)
+        kept = "" if gradient else _kept(made.code if made else "")
+        data = self.Data(is_gradient=gradient, is_state=state, kept=kept)
         return self.finding(
             user_code.short(place.file) if place else "",
             place.code if place else "",
@@ -162,6 +191,23 @@ class OutputOverwritten(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _kept(code: str) -> str:
+    """Return the attribute that a line of compiled code puts a tensor in: ``self.inv_freq``."""
+    found = _KEPT.match(code)
+    return found[1] if found else ""
+
+
+def _made_there(kept: str) -> str:
+    return f", which compiled code makes and keeps in `{kept}`," if kept else ""
+
+
+def _last_code(text: str) -> str:
+    """Return the line of code before torch's advice, which stands behind it or below."""
+    above = text.partition(_ADVICE)[0].split("\n")
+    lines = (line for line in reversed(above) if line.strip(" ^~"))
+    return next(lines, "").strip()
 
 
 def _is_accumulated(failure: Failure, made: StackFrame | None) -> bool:

@@ -58,6 +58,8 @@ STAGES = {
     "collective": "while ranks waited for each other",
     "program": "in the program itself, outside of compiled code",
 }
+#: How Python says that Triton itself could not be loaded: nothing was compiled.
+_LIBRARY = "while importing libtriton"
 #: Whose a bug of a stage is.
 OWNERS = {"aot": "AOTAutograd", "dynamo": "Dynamo", "inductor": "Inductor", "triton": "Triton"}
 #: Causes that, once suppressed, say no more than that; of those in the log of ``suppress_errors``
@@ -293,6 +295,10 @@ def _told(data: FailureData, why: str) -> str:
     elif "guard" in data.facts or "guard_on" in data.facts:
         on = f" on `{data.facts['guard_on']}`" if "guard_on" in data.facts else ""
         parts.append(f"It failed while Dynamo made a guard{on}{_guarded(data)}.")
+    elif data.stage == "toolchain" and "direct" in data.facts:
+        parts.append("It failed while a C compiler built what Triton generated.")
+    elif data.stage == "triton" and _LIBRARY in data.message:
+        parts.append("It failed while Triton was imported.")
     elif data.stage in STAGES and not data.facts.keys() & {"frameless", "no_wheel"}:
         kernel = data.facts.get("kernel", "")
         named = f", in a call of `{kernel}`, which Inductor generated" if kernel else ""
@@ -382,8 +388,10 @@ def without_compiling() -> Remedy:
         "without-compiling",
         "To go on meanwhile, run without compiling; the program is then slower, and works.",
         env="TORCHDYNAMO_DISABLE=1",
-        applies=lambda data: not isinstance(data, FailureData) or "wheel" not in data.facts,
-        when="until it is mended",
+        applies=lambda data: (
+            not isinstance(data, FailureData) or data.facts.keys().isdisjoint({"wheel", "direct"})
+        ),
+        when="until it is mended, and no kernel is launched by the program itself",
         basis="source",
         proof="torch/_dynamo/config.py: disable",
     )

@@ -183,7 +183,8 @@ CALLS = (
         "no-grad",
         "Tensors that are made under `torch.inference_mode()` have no version counter, and autograd"
         " cannot use them later: run it under `torch.no_grad()`, which costs little more, or clone"
-        " what was made there (weights, caches, masks) outside of it.",
+        " what was made there (weights, caches, masks) outside of it. A newer torch than 2.0"
+        " compiles more of it.",
         code="with torch.no_grad(): model(x)  # not torch.inference_mode()",
         applies=lambda d: d.cause == "inference-tensor" and _decorated(d) is None,
         when="inference_mode",

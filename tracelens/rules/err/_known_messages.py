@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from tracelens.dynamo import user_code
 from tracelens.failures.refusals import Refusal, refusal
 from tracelens.remedies import Remedy
+from tracelens.rules.err._devices import OFFLOADED, weight_on_cpu
 from tracelens.rules.err._failure_rule import FailureData, in_backward
 
 __all__ = [
@@ -238,11 +239,14 @@ KNOWN_MESSAGE = Remedy(
     _text,
     code=_code,
     env=_env,
-    applies=lambda data: known(data) is not None and not _shares_backward(data),
+    applies=lambda data: (
+        known(data) is not None and not (_shares_backward(data) or weight_on_cpu(data))
+    ),
     when="a message that docs/failures.md lists",
 )
 SAID = (
     KNOWN_MESSAGE,
+    OFFLOADED,
     Remedy(
         "one-backward",
         _one_backward,

@@ -56,6 +56,10 @@ def _lacks(data: FailureData) -> str:
     return "torch" if any(mark in symbol for mark in ("c10", "at", "torch", "aoti")) else ""
 
 
+def _absent(data: FailureData) -> str:
+    return data.facts.get("absent", "header.h")  # the page that lists all advice
+
+
 def _is_unsaid(data: FailureData) -> bool:
     return data.cause == "triton-launcher" and "refused" not in data.facts
 
@@ -104,10 +108,10 @@ class CToolchainBroken(FailureRule):
         Remedy(
             "header",
             lambda d: (
-                f"Install the package that brings `{d.facts['absent']}`, or name its folder to "
-                "the compiler; the first line finds the package on Debian and Ubuntu."
+                f"Install the package that brings `{_absent(d)}`, or name its folder to the "
+                "compiler; the first line finds the package on Debian and Ubuntu."
             ),
-            code=lambda d: f"apt-file search {d.facts['absent']}",
+            code=lambda d: f"apt-file search {_absent(d)}",
             env="CPATH=/path/to/include",
             applies=lambda d: "absent" in d.facts,
             when="a header that Triton's own files include",

@@ -13,6 +13,7 @@ from tracelens.failures import Failure
 from tracelens.failures.words import spoken
 from tracelens.remedies import Remedy
 from tracelens.report import Finding
+from tracelens.rules.err._classes_of_tensors import FROZEN, is_elsewhere
 from tracelens.rules.err._failure_rule import (
     OWNERS,
     FailureData,
@@ -138,6 +139,7 @@ class InternalCompilerError(FailureRule):
         {"internal-compiler", "internal-triton", "lost-size"}
     )
     remedies = (
+        *FROZEN,
         *SAID,
         IN_RECOMPILE,
         Remedy(
@@ -237,7 +239,9 @@ class InternalCompilerError(FailureRule):
             code=disabled,
             since="2.1",
             when="not in `backward()`, and suppressing is not told",
-            applies=lambda data: not (in_backward(data) or _is_own(data) or _is_nameless(data)),
+            applies=lambda data: (
+                not (in_backward(data) or _is_own(data) or _is_nameless(data) or is_elsewhere(data))
+            ),
             proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
         ),
         Remedy(
@@ -249,7 +253,9 @@ class InternalCompilerError(FailureRule):
             since="2.0",
             when="the failure ended the program, in AOTAutograd or Inductor, not in `backward()`, "
             "and the log does not name the function",
-            applies=lambda data: not in_backward(data) and _is_nameless(data),
+            applies=lambda data: (
+                _is_nameless(data) and not (in_backward(data) or is_elsewhere(data))
+            ),
             proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
         ),
         Remedy(
@@ -293,7 +299,7 @@ class InternalCompilerError(FailureRule):
             env='TORCHDYNAMO_REPRO_AFTER="aot"',
             since="2.0",
             when="the stages of torch",
-            applies=_of_torch,
+            applies=lambda data: _of_torch(data) and not is_elsewhere(data),
             proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
         ),
         Remedy(

@@ -8,6 +8,7 @@ from typing import ClassVar
 from tracelens.dynamo import user_code
 from tracelens.failures import Failure
 from tracelens.remedies import Remedy
+from tracelens.rules.err._devices import weight_on_cpu
 from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist, leave_out
 from tracelens.rules.err._known_messages import SAID, final, known, refused, unless
 from tracelens.rules.err._tensor_lists import AS_ONE_TENSOR, reads_list
@@ -20,12 +21,12 @@ _GOT = re.compile(r"got \w+\(['\"](.+?)['\"]?\)?(?:\n|$)")
 _LACKS = re.compile(
     r"Meta tensors|fake impl|Operator does not support running with fake tensors"
     r"|UnsupportedOperatorException|Cannot access data pointer"
-    r"|tracing into a custom kernel|symbolic sizes/strides"
+    r"|tracing into a custom kernel|symbolic sizes/strides|data is not allocated yet"
 )
 #: An operator, as its definition and as the node of the graph name it.
 _ANY = "mylib::my_op"
 _CUSTOM = re.compile(r"CustomOpDef\((\w+)::(\w+)\)")
-_NODE = re.compile(r"call_function (\w+)\.(\w+)\.\w+\(")
+_NODE = re.compile(r"call_function (?!builtins|operator|torch\b)(\w+)\.(\w+)(?:\.\w+)?\(\*?\(?")
 #: ... as Dynamo names it behind the error,
 _CONTEXT = re.compile(r"TypeError (\w{1,80})\.(\w{1,80}): ")
 #: ... and as a line of the program calls it.
@@ -43,6 +44,22 @@ _NUMPY = re.compile(
 )
 _NO_METHOD = re.compile(r"'ndarray' object has no attribute '(\w{1,60})'")
 _FOUND_IN = re.compile(r"Found in (\w[\w.]{1,80})\(")
+
+
+#: What operators of torch_scatter do, as torch calls it.
+_SCATTER = re.compile(r"torch_scatter\W{1,2}(?:segment_|scatter_)(min|max|mean|sum|add|mul)\b")
+_REDUCES = {"min": "amin", "max": "amax", "mean": "mean", "sum": "sum", "add": "sum", "mul": "prod"}
+_ARGUMENT = " Where each minimum or maximum comes from, it does not tell."
+
+
+def _reduces(data: FailureData) -> str:
+    """Return what an operator of torch_scatter does, in torch's word; empty where it is none."""
+    found = _SCATTER.search(data.message) if _lacks_kernel(data) else None
+    return _REDUCES[found[1]] if found else ""
+
+
+def _arg(data: FailureData) -> bool:
+    return _reduces(data) in {"amin", "amax"}
 
 
 def _said(data: FailureData) -> str:
@@ -188,6 +205,23 @@ _REMEDIES = (
         proof="it depends on the release",
     ),
     Remedy(
+        "scatter-reduce",
+        lambda d: (
+            "The operator reads numbers, and tensors have none while they are traced: torch's own "
+            f"scatter can be compiled.{_ARGUMENT if _arg(d) else ''}"
+        ),
+        code=lambda d: (
+            "i = index.view(-1, *[1] * (src.dim() - 1)).expand_as(src)\n"
+            f'out = src.new_zeros(n, *src.shape[1:]).scatter_reduce(0, i, src, "{_reduces(d)}", '
+            "include_self=False)  # dim 0; n: number of groups"
+        ),
+        applies=lambda d: bool(_reduces(d)),
+        since="2.0",
+        when="an operator of torch_scatter",
+        basis="untestable",
+        proof="needs torch_scatter, whose operators are C++",
+    ),
+    Remedy(
         "opaque",
         "A kernel of an extension is called inside of what is traced: make it an operator that"
         " Dynamo does not look into, with an implementation for tensors without data.",
@@ -273,6 +307,10 @@ _NARROWS = (
 )
 
 
+def _is_final(data: FailureData) -> bool:
+    return final(data) or weight_on_cpu(data) is not None
+
+
 def _told(data: FailureData, first: str) -> str:
     """Return what is known of the failure, for a title; empty where it is an error of its own."""
     if _is_real(data):
@@ -327,7 +365,7 @@ class ProgramErrorUnderFakeTensors(FailureRule):
     name = "program-error-under-fake-tensors"
     of_causes: ClassVar[frozenset[str]] = frozenset({"fake-tensors"})
     may_be_meant = True
-    remedies = (*SAID, *unless(refused, _REMEDIES), *unless(final, _NARROWS))
+    remedies = (*SAID, *unless(refused, _REMEDIES), *unless(_is_final, _NARROWS))
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""

@@ -102,7 +102,7 @@ class PythonHeadersMissing(FailureRule):
 
     def what(self, data: FailureData) -> str:
         """Say what failed."""
-        what = data.facts.get("library") or "Python.h"
+        what = data.facts.get("library") or data.facts.get("header") or "Python.h"
         return f"the development files of this Python are missing (`{what}`)"
 
     def why(self, data: FailureData) -> str:

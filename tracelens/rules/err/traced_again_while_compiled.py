@@ -76,3 +76,13 @@ class TracedAgainWhileCompiled(FailureRule):
             data.facts.get("how", ""), "another tracer"
         )
         return f"a compiled module is traced again by {how}"
+
+    def why(self, data: FailureData) -> str:
+        """Say who else may trace."""
+        if data.facts.get("how") != "symbolicallytrace":
+            return ""
+        return (
+            "That something is traced is noted for the whole process: a thread that compiles, or"
+            " traces, while another one calls a compiled function raises this, too. Let one thread"
+            " finish the first calls before others begin."
+        )

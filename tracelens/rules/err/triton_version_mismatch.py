@@ -22,6 +22,14 @@ def _is_old(data: FailureData) -> bool:
     return data.facts.get("missing") == "AttrsDescriptor"
 
 
+#: What torch up to 2.7 asks of compiled kernels, and Triton from 3.4 on keeps elsewhere.
+_HOOKS = frozenset({"launch_enter_hook", "launch_exit_hook"})
+
+
+def _has_moved(data: FailureData) -> bool:
+    return data.facts.get("missing") in _HOOKS
+
+
 class TritonVersionMismatch(FailureRule):
     """Triton and torch do not fit each other.
 
@@ -96,8 +104,16 @@ class TritonVersionMismatch(FailureRule):
             "pin-windows",
             _ON_WINDOWS,
             code='python -m pip install -U "triton-windows<3.6"  # for torch 2.9',
-            applies=lambda d: d.on_windows and not _is_old(d),
+            applies=lambda d: d.on_windows and not (_is_old(d) or _has_moved(d)),
             when="Windows",
+            proof=SOURCE,
+        ),
+        Remedy(
+            "pin-windows-hooks",
+            f"{_ON_WINDOWS[:-1]}; or install torch 2.8 or newer.",
+            code='python -m pip install -U "triton-windows<3.4"  # for torch 2.7',
+            applies=lambda d: d.on_windows and _has_moved(d),
+            when="Windows, and torch 2.7 or older",
             proof=SOURCE,
         ),
         Remedy(
@@ -137,8 +153,10 @@ class TritonVersionMismatch(FailureRule):
         """Say what it means."""
         if data.facts.get("missing"):
             old = " Torch up to 2.6 asks for it, and Triton from 3.3 on does not have it."
+            moved = " Torch up to 2.7 asks for it, and Triton from 3.4 on does not have it."
             return (
                 "Inductor uses the inside of Triton, which changes from version to version: this"
-                f" one is not the version that torch was made with.{old if _is_old(data) else ''}"
+                f" one is not the version that torch was made with."
+                f"{old if _is_old(data) else moved if _has_moved(data) else ''}"
             )
         return ""

@@ -67,6 +67,37 @@ def _observe(data: FailureData) -> str:
     )
 
 
+#: What an operation returned that a graph cannot hold, and its name: of older torch, and since 2.8.
+_RETURNED = re.compile(
+    r"(?:example_value type: (?P<type>[\w.]{1,60}); op: \w+; target: "
+    r"|returned non-Tensor (?P<type_2>[\w.]{1,60}) call_\w+ )"
+    r"(?:<(?:built-in )?(?:method|function) (?P<name>[\w.]{1,80})|(?P<plain>[\w.]{1,80}))"
+)
+
+
+def _returned(data: FailureData) -> tuple[str, str]:
+    """Return the operation that returned no tensor, and of which type it is; empty for none."""
+    text = f"{data.message} {data.facts.get('context', '')}"
+    found = _RETURNED.search(text) if "non-Tensor" in text else None
+    if found is None:
+        return "", ""
+    return found["name"] or found["plain"], found["type"] or found["type_2"]
+
+
+def _once(data: FailureData) -> str:
+    """Say what to call once, and keep."""
+    name, kind = _returned(data)
+    return (
+        f"Call `{name or 'the function'}` once, before the compiled function, and use the "
+        f"`{kind or 'value'}` that it returned there: a value of Python becomes a constant."
+    )
+
+
+def _of_library(data: FailureData) -> bool:
+    """Tell whether a library compiles, which the program cannot ask for less."""
+    return "compiles" in data.facts
+
+
 def _exports(data: FailureData) -> bool:
     return "exports" in data.facts
 
@@ -126,6 +157,25 @@ class UnsupportedUnderFullgraph(FailureRule):
             proof="needs several GPUs",
         ),
         Remedy(
+            "unsloth",
+            "Unsloth compiles the models that it loads, with fullgraph=True: take unsloth, "
+            "unsloth_zoo and transformers of one day, or switch its compiling off.",
+            code="python -m pip install -U unsloth unsloth_zoo transformers",
+            env="UNSLOTH_COMPILE_DISABLE=1",
+            applies=_of_library,
+            when="a short text that names Unsloth",
+            basis="untestable",
+            proof="unsloth_zoo: UNSLOTH_COMPILE_DISABLE",
+        ),
+        Remedy(
+            "call-once",
+            _once,
+            applies=lambda data: bool(_returned(data)[0]),
+            when="a function of torch's that returns no tensor",
+            basis="tested",
+            proof="tests/advice/ERR016/call-once.py",
+        ),
+        Remedy(
             "allow",
             lambda data: (
                 "If it does not raise then, Dynamo goes another way than Python there: let the "
@@ -134,8 +184,8 @@ class UnsupportedUnderFullgraph(FailureRule):
                 else "Or allow the graph to break there: it costs time, and the program runs."
             ),
             code="torch.compile(model)  # without fullgraph=True",
-            applies=lambda data: not _exports(data),
-            when="not under torch.export",
+            applies=lambda data: not (_exports(data) or _of_library(data)),
+            when="not under torch.export, and no library compiles",
             basis="tested",
             proof="tests/advice/ERR016/allow.py",
         ),
@@ -144,7 +194,9 @@ class UnsupportedUnderFullgraph(FailureRule):
             "Or call that operation outside of the compiled function, and pass the result in."
             " `torch.compiler.disable` does not help: under fullgraph=True it is an error, too.",
             when="nothing else says what to do outside of it",
-            applies=lambda data: not ((_exports(data) and known(data)) or _observed(data)),
+            applies=lambda data: (
+                not ((_exports(data) and known(data)) or _observed(data) or _returned(data)[0])
+            ),
             basis="tested",
             proof="tests/advice/ERR016/leave-out.py",
         ),
@@ -179,6 +231,9 @@ class UnsupportedUnderFullgraph(FailureRule):
             return f"{found.what}: {first}"
         if _exports(data):
             return f"torch.export needs a whole graph, and what is met breaks it: {first}"
+        if operation := _returned(data)[0]:
+            kind = _returned(data)[1]
+            first = f"`{operation}` returns a `{kind}`, and no tensor"
         named = _CALLED if first.endswith(_SKIPPED) else _AVOIDED
         name = named.search(data.message) if "`" not in first else None
         what = f"{first}: `{name[1]}`" if name else first
@@ -194,4 +249,4 @@ class UnsupportedUnderFullgraph(FailureRule):
         replaced = _OF_BRANCH | {LEAVE_CALL_OUT.id}
         if any(one.id.endswith("-outside") or one.id in replaced for one in first):
             own = tuple(one for one in own if one.id != "leave-out")
-        return (*first, *own)
+        return (*own, *first) if _of_library(data) else (*first, *own)

@@ -228,6 +228,17 @@ class DynamicOutputShape(SiteRule):
         COMPILE_INNER,
         ALL_CLASSES,
         Remedy(
+            "count-by-adding",
+            "Count into a tensor whose size is known, where it is: `n` classes or graphs. With "
+            "weights, add those, into zeros of their dtype. On a CPU, compare the times: Inductor "
+            "adds one by one there, and small steps became slower by a tenth where it was tried.",
+            when="`torch.bincount`, in code of your own",
+            applies=lambda data: editable(data) and ".bincount" in data.name,
+            code="x = x.long(); counts = x.new_zeros(n).scatter_add_(0, x, torch.ones_like(x))",
+            basis="tested",
+            proof="tests/advice/GBR008/count-by-adding.py",
+        ),
+        Remedy(
             "capture-size",
             captured_size,
             when="Inductor, or the backends that run eagerly; no function was given up, nor what "
@@ -294,17 +305,6 @@ class DynamicOutputShape(SiteRule):
             ),
             basis="tested",
             proof="tests/advice/GBR008/keep-size.py",
-        ),
-        Remedy(
-            "count-by-adding",
-            "Count into a tensor whose size is known, where it is: `n` classes or graphs. With "
-            "weights, add those, into zeros of their dtype. On a CPU, compare the times: Inductor "
-            "adds one by one there, and small steps became slower by a tenth where it was tried.",
-            when="`torch.bincount`, in code of your own",
-            applies=lambda data: editable(data) and ".bincount" in data.name,
-            code="x = x.long(); counts = x.new_zeros(n).scatter_add_(0, x, torch.ones_like(x))",
-            basis="tested",
-            proof="tests/advice/GBR008/count-by-adding.py",
         ),
         Remedy(
             "output-size",

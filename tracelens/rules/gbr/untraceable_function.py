@@ -69,6 +69,10 @@ def _is_copy(data: BreakData) -> bool:
     return data.name == "copy.deepcopy"
 
 
+#: Calls that import a module.
+_IMPORTS = frozenset({"__import__", "import_module"})
+
+
 def _shown(data: BreakData) -> str:
     name = called(data) or data.name
     return f"`{name}`" if name else "the function"
@@ -132,6 +136,12 @@ def _outside(data: BreakData) -> str:
         return (
             f"{_shown(data)} is torch's own, and no program calls it by itself: try another "
             "version of torch, or leave out of what is compiled the call that leads there."
+        )
+    if data.name.rpartition(".")[2] in _IMPORTS:
+        return (
+            f"Import what {_shown(data)} is called for once, before the compiled function, and keep"
+            " the module. Only a call breaks the graph: an `import` statement can be traced. It may"
+            " be a library's that replaces `import`, or loads modules on demand."
         )
     return f"Call {_shown(data)} before or after the compiled function."
 

@@ -101,6 +101,19 @@ def _marked(data: RecompileData) -> str:
     return f"torch._dynamo.maybe_mark_dynamic({_passed(source)}, {dimension})"
 
 
+#: Names of numbers that kernels, views and ranges take as they are: no tensor does there.
+_SIZE = re.compile(
+    r"(?:^|[^a-z])(?:seq_?len\w*|\w*len(?:gth)?s?|max_\w+|num_\w+|n_\w+|\w*sizes?|\w*tokens?|\w*frames?"
+    r"|height|width|[hw]|dims?|\w*dim|ndim|chunks?|groups|heads|rank|top_?k)(?:$|[^a-z])"
+)
+
+
+def _counts(data: RecompileData) -> bool:
+    """Tell whether what changes is named as a size, a count or a length."""
+    named = re.findall(r"\w+", data.source)
+    return bool(named) and _SIZE.search(named[-1].lower()) is not None
+
+
 #: An attribute of the object that a method is called on, and a value that names one of many.
 _OWN = re.compile(r"`?self\.\w{1,80}`?")
 _NAME = re.compile(r"['\"][\w.:/-]{0,200}[\d./][\w.:/-]{0,200}['\"]")
@@ -153,11 +166,31 @@ _BY_CAUSE = (
     LAYERS_SHARE,
     _MAYBE_MARK,
     _RECORD_DYNAMIC,
-    _about(
-        "pass-tensor",
-        "Pass the number as a tensor, unless range() or a branch needs it.",
-        "RCP004",
-        "RCP005",
+    Remedy(
+        "number-as-size",
+        lambda data: (
+            "Compile with dynamic=True, or take dynamic=False out: the number becomes a symbol. "
+            f"Where a kernel needs {data.source or 'the number'} as it is, it stays a constant: pad"
+            " what it counts to a few fixed lengths, or raise "
+            f"`torch._dynamo.config.{getattr(data, 'setting', 'recompile_limit')}` to the number of"
+            " its values."
+        ),
+        when="RCP004 is the cause, of a number that is named as a size, a count or a length",
+        applies=lambda data: data.cause == "RCP004" and _counts(data),
+        code="torch.compile(model, dynamic=True)",
+        since="2.1",
+        basis="tested",
+        proof="tests/advice/RCP001/number-as-size.py",
+    ),
+    replace(
+        _about(
+            "pass-tensor",
+            "Pass the number as a tensor, unless range() or a branch needs it.",
+            "RCP004",
+            "RCP005",
+        ),
+        when="RCP004, RCP005 is the cause, unless the number is a size, a count or a length",
+        applies=lambda data: data.cause in {"RCP004", "RCP005"} and not _counts(data),
     ),
     Remedy(
         "leave-method",

@@ -18,18 +18,19 @@ from tracelens.frames.recompile_cost import CompiledFrame, cost_of
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile, StackFrame, TensorMismatch
-from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Cost, EvidenceLine, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.report.stories import recompiles as recompiles_of
 from tracelens.rules import Rule
 from tracelens.rules.rcp._by_cause import BY_CAUSE, NUMBERS, is_of_object
 from tracelens.rules.rcp._data import Function, RecompileData, guards_of
+from tracelens.rules.rcp._limit_raised import RECORD, called_at, callee, untold
 from tracelens.rules.rcp._raised_limit import LIMIT_KNOB, RAISE_LIMIT
 from tracelens.rules.rcp._states import too_few
 from tracelens.words import plural
 
 if TYPE_CHECKING:
+    from tracelens.failures import Failure as Ending
     from tracelens.logs.compile_errors import Failure
 
 __all__ = ["RecompileLimitHit"]
@@ -118,15 +119,7 @@ torch._dynamo hit config.recompile_limit (8)
     remedies = (
         *BY_CAUSE,
         RAISE_LIMIT,
-        Remedy(
-            "record-recompiles",
-            "See which guards failed: a log with this switch names them.",
-            when="the log does not say what changed, or that alone cannot fill the limit",
-            applies=lambda data: not data.cause or too_few(data),
-            env='TORCH_LOGS="recompiles"',
-            basis="untestable",
-            proof="it records more; the rule about the cause then says what to do",
-        ),
+        RECORD,
     )
 
     def follows(self, finding: Finding) -> Iterator[Story]:
@@ -160,6 +153,7 @@ torch._dynamo hit config.recompile_limit (8)
         seconds: Table[CompileSeconds],
         trees: Table[GuardTree],
         failures: Table[Failure],
+        endings: Table[Ending],
     ) -> Iterator[Finding]:
         """Yield one finding per function, whichever ranks hit the limit."""
         del compiled
@@ -185,21 +179,29 @@ torch._dynamo hit config.recompile_limit (8)
             severity = Severity.WARNING if small else self.severity
             yield self._finding(hits, history, frames, trees, fatal=is_fatal, severity=severity)
         if not groups:
-            yield from self._raised(failures)
+            yield from self._raised(failures, called_at(endings))
 
-    def _raised(self, failures: Table[Failure]) -> Iterator[Finding]:
-        """Yield what the exception alone tells: neither the function nor what changed is in it."""
+    def _raised(self, failures: Table[Failure], at: StackFrame | None) -> Iterator[Finding]:
+        """Yield what the exception alone tells: what changed is not in it."""
         for seen in failures.where(lambda one: one.is_limit):
             data = LimitData(
-                cause="", function="", file="", line=0, limit=0, is_hit=True, ended_program=True
+                cause="",
+                function=at.function if at else "",
+                file=at.file if at else "",
+                line=at.line if at else 0,
+                limit=0,
+                is_hit=True,
+                ended_program=True,
             )
+            called = callee(at) if at else ""
+            name = f"`{called}`" if called else "a function"
             yield self.finding(
-                title="a function hit the limit of its entries, which ended the program",
+                title=f"{name} hit the limit of its entries, which ended the program",
                 message="Dynamo compiled a function as often as it may, and no entry fitted the "
-                "call; under fullgraph=True that is an exception. Which function, and what changed "
-                "from call to call, is not in the log.",
+                f"call; under fullgraph=True that is an exception. {untold(at)}",
                 confidence=Confidence.MEDIUM,
                 count=seen.count,
+                where=user_code.where(at),
                 evidence=[seen.quote()],
                 advice=self.advise(data),
                 data=data,

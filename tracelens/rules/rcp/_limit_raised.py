@@ -1,0 +1,69 @@
+"""The line of the program at which a function that was compiled too often was called."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tracelens.logs._stack import StackFrame
+from tracelens.remedies import Remedy
+from tracelens.rules.rcp._states import too_few
+
+if TYPE_CHECKING:
+    from tracelens.evidence import Seen, Table
+    from tracelens.failures import Failure
+
+__all__ = ["RECORD", "called_at", "callee", "untold"]
+
+#: What is to be done in most cases where the exception alone is there.
+_MOSTLY = (
+    " Where they are sizes or lengths, compile that function with `dynamic=True`, or pad to a few"
+    " sizes; where there are few variants, raise `torch._dynamo.config.recompile_limit` to their"
+    " number."
+)
+_CALL = re.compile(r"(?:^|[=(\s])((?:\w+\.)*\w+)\(")
+
+
+def called_at(endings: Table[Failure]) -> StackFrame | None:
+    """Return the line of the program that the text of the exception names, with its code."""
+    for seen in endings.where(lambda one: one.cause == "recompile-limit" and bool(one.file)):
+        one = seen.record
+        code = _below(seen, one.file, one.line)
+        return StackFrame(file=one.file, line=one.line, function=one.function, code=code)
+    return None
+
+
+def _below(seen: Seen[Failure], file: str, line: int) -> str:
+    """Return the line of code below the frame; empty where none was pasted."""
+    lines = seen.text.split("\n")
+    frames = (f"{file}:{line}", f'"{file}", line {line}')
+    at = next((n for n, text in enumerate(lines) if any(one in text for one in frames)), None)
+    code = lines[at + 1] if at is not None and at + 1 < len(lines) else ""
+    return code.strip() if code.startswith("  ") else ""
+
+
+def callee(frame: StackFrame) -> str:
+    """Return what the line calls; empty where it is no simple call."""
+    found = _CALL.search(frame.code or "")
+    return found[1] if found else ""
+
+
+def untold(at: StackFrame | None) -> str:
+    """Say what the text does not tell, and what it does."""
+    if at is None:
+        return "Which function, and what changed from call to call, is not in the log."
+    return "What changed from call to call is not in the log; the line of the call is."
+
+
+RECORD = Remedy(
+    "record-recompiles",
+    lambda data: (
+        "See which guards failed: a log with this switch names them."
+        + (_MOSTLY if data.ended_program and not data.cause else "")
+    ),
+    when="the log does not say what changed, or that alone cannot fill the limit",
+    applies=lambda data: not data.cause or too_few(data),
+    env='TORCH_LOGS="recompiles"',
+    basis="untestable",
+    proof="it records more; the rule about the cause then says what to do",
+)
