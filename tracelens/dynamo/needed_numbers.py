@@ -91,23 +91,26 @@ def _uses(trees: Table[GuardTree]) -> dict[tuple[str, str, int], _Uses]:
     found: dict[tuple[str, str, int], _Uses] = {}
     for row in trees:
         for guard in row.record.guards:
+            said = guard.comment
+            behind = _RESUMED.match(said.function) if said is not None else None
+            if said is None or behind is None:
+                continue
             value = _ONE_VALUE.match(guard.expression)
             held = _LENGTH.match(guard.expression)
             item = ITEM.match(guard.expression)
-            if not (value or held or item) or guard.comment is None:
+            if not (value or held or item):
                 continue
-            if behind := _RESUMED.match(guard.comment.function):
-                at = (_base(guard.comment.file), behind[1], int(behind[2]))
-                uses = found.setdefault(at, _Uses(set(), set(), set(), set()))
-                if item is not None:
-                    uses.steering.add(guard.comment.code)
-                    continue
-                if value is None:
-                    name = held[1] if held and _LOOP.search(guard.comment.code) else ""
-                    uses.looped.update({name} if name else ())
-                    continue
-                uses.lines.add(guard.comment.code)
-                whole = guard.expression[value.end() : value.end() + 1] not in {".", "e"}
-                if value[1] and whole:
-                    uses.values.add(value[1])
+            at = (_base(said.file), behind[1], int(behind[2]))
+            uses = found.setdefault(at, _Uses(set(), set(), set(), set()))
+            if item is not None:
+                uses.steering.add(said.code)
+                continue
+            if value is None:
+                name = held[1] if held and _LOOP.search(said.code) else ""
+                uses.looped.update({name} if name else ())
+                continue
+            uses.lines.add(said.code)
+            whole = guard.expression[value.end() : value.end() + 1] not in {".", "e"}
+            if value[1] and whole:
+                uses.values.add(value[1])
     return found
