@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -30,6 +30,8 @@ EXEC = re.compile(r"^onednn_verbose,(?:v1,)?primitive,exec,cpu,.*,[\d.]+$", re.M
 MANY = 4_000
 #: What four times the rows may cost; a rule that is quadratic costs sixteen times as much.
 MOST = 7.0
+#: The same for rules that are asked when all is imported, about texts that none has seen.
+MOST_OF_A_RULE = 4.75
 
 
 class Sourced(Record):
@@ -47,7 +49,7 @@ def texts(*families: str) -> Iterator[str]:
             yield data.decode("utf-8", "replace")
 
 
-def primitives(copies: int) -> str:
+def primitives(copies: Iterable[int]) -> str:
     """Return every primitive of the fixtures that often, of other sizes each time."""
     lines = dict.fromkeys(line for text in texts("ONE") for line in EXEC.findall(text))
     some = list(lines)[::8]
@@ -57,10 +59,10 @@ def primitives(copies: int) -> str:
         sizes = re.sub(r"\d{2,6}", lambda found: str(int(found[0]) + 16 * by), sizes)
         return f"{front},{sizes},{time}"
 
-    return "".join(f"{larger(line, copy)}\n" for copy in range(copies) for line in some)
+    return "".join(f"{larger(line, copy)}\n" for copy in copies for line in some)
 
 
-def compilations(copies: int) -> str:
+def compilations(copies: Iterable[int]) -> str:
     """Return compile logs, of other frames, variables and lines of code each time."""
     logs = [text for text in texts("RCP", "GBR", "GRD") if len(text) < 6_000][::4]
 
@@ -69,7 +71,7 @@ def compilations(copies: int) -> str:
         text = re.sub(r"L\['(\w+)'\]", rf"L['\1_{copy}']", text)
         return re.sub(r"(\.py:)(\d+)", lambda m: f"{m[1]}{int(m[2]) + 10 * copy}", text)
 
-    return "".join(f"{other(text, copy)}\n" for copy in range(copies) for text in logs)
+    return "".join(f"{other(text, copy)}\n" for copy in copies for text in logs)
 
 
 CODE = "V1120 12:00:00.000000 100 torch/_inductor/graph.py:1] [{frame}/0] [__output_code] "
@@ -179,14 +181,15 @@ def test_four_times_the_rows_cost_four_times_the_calls(
     make: Any, once: int, tmp_path: Path
 ) -> None:
     found = []
-    for copies in (once, 4 * once):
-        path = tmp_path / f"{copies}.log"
+    # The first for what is imported, and no text twice: what is remembered of it costs nothing.
+    for copies in (range(once), range(once, 2 * once), range(2 * once, 6 * once)):
+        path = tmp_path / f"{copies.start}.log"
         path.write_text(make(copies), encoding="utf-8")
         found.append(calls(read([str(path)])[0]))
-    few, many = found
+    _, few, many = found
     busy = {code: many[code] / few[code] for code in few if few[code] > MANY}
     assert len(busy) >= 5
-    assert {code: ratio for code, ratio in busy.items() if ratio > MOST} == {}
+    assert {code: ratio for code, ratio in busy.items() if ratio > MOST_OF_A_RULE} == {}
 
 
 @pytest.mark.parametrize("held", [False, True])

@@ -13,7 +13,11 @@ from pathlib import Path
 
 from tracelens import context
 from tracelens.cli._cache import parser_cache
-from tracelens.cli._environment import pack_seconds, without_plugins_of_pydantic
+from tracelens.cli._environment import (
+    annotations_compiled_once,
+    pack_seconds,
+    without_plugins_of_pydantic,
+)
 from tracelens.cli._terminal import Terminal, flush, say, supports_color
 from tracelens.errors import TracelensError
 
@@ -62,7 +66,10 @@ def execute(given: Sequence[str]) -> int:
 
 
 def _run(argv: list[str]) -> int:
-    with contextlib.nullcontext() if STARTS.intersection(argv) else without_plugins_of_pydantic():
+    with contextlib.ExitStack() as until:
+        if not STARTS.intersection(argv):
+            until.enter_context(without_plugins_of_pydantic())
+            until.enter_context(annotations_compiled_once())
         if _is_plain(argv):
             from tracelens.cli._analyzing import analyze_as_asked
 

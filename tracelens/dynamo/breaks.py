@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -47,8 +48,8 @@ _OPTIMIZER = "torch/optim/optimizer.py"
 _WRAPPER = "Encountered graph break when attempting to trace"
 
 
-class BreakSite(msgspec.Struct):
-    """One line of the program at which the graph breaks for one reason."""
+class BreakSite(msgspec.Struct, dict=True):
+    """One line of the program at which the graph breaks for one reason; no record comes later."""
 
     family: str
     events: list[tuple[Place, Seen[GraphBreak]]] = msgspec.field(default_factory=list)
@@ -96,7 +97,7 @@ class BreakSite(msgspec.Struct):
     only_if: str = ""  #: The value of a flag with which alone it breaks.
     passes: bool = False  #: Whether that passes for good.
 
-    @property
+    @cached_property
     def record(self) -> GraphBreak:
         """The record that says most."""
         return max((seen.record for _, seen in self.events), key=_told)
@@ -134,14 +135,13 @@ class BreakSite(msgspec.Struct):
         }
         return self.unresumed or (line.file, line.function) in loops
 
-    @property
+    @cached_property
     def line(self) -> StackFrame:
         """The innermost line of the program or of a model, with its code."""
-        record = self.record
-        inner = StackFrame(file=record.file, line=record.line)
+        inner = StackFrame(file=self.record.file, line=self.record.line)
         return user_code.best([inner, *self.stack]) or inner
 
-    @property
+    @cached_property
     def caller(self) -> StackFrame | None:
         """The user's own line that leads there, if the break is in a package."""
         return user_code.caller(self.stack, self.line.file)
@@ -165,7 +165,7 @@ class BreakSite(msgspec.Struct):
         }
         return len(numbers) > len(printed) > 0
 
-    @property
+    @cached_property
     def outside(self) -> int:
         """How many frames of the stack lead to a compiled module, and are not of it."""
         return outside_of(self.stack)

@@ -197,9 +197,11 @@ def _by_method(name: str, code: str, known: Collection[str]) -> bool:
 
     To compile the module would compile its ``forward``, which is not called.
     """
+    if f"{name}." not in code or f"{name}(" in code:  # no pattern is made for most of them
+        return False
     methods = re.findall(rf"(?<![\w.]){re.escape(name)}\.(\w+)\(", code)
     others = [one for one in methods if one != "forward" and f"{name}.{one}" not in known]
-    return bool(others) and others == methods and f"{name}(" not in code
+    return bool(others) and others == methods
 
 
 def holder_of(child: str, known: Collection[str]) -> str | None:

@@ -113,25 +113,26 @@ def _uses(trees: Table[GuardTree]) -> dict[tuple[str, str, int], _Uses]:
     found: dict[tuple[str, str, int], _Uses] = {}
     for row in trees:
         for guard in row.record.guards:
-            behind = _RESUMED.match(guard.comment.function) if guard.comment is not None else None
-            if guard.comment is None or behind is None:
+            said = guard.comment
+            behind = _RESUMED.match(said.function) if said is not None else None
+            if said is None or behind is None:
                 continue
-            at = (_base(guard.comment.file), behind[1], int(behind[2]))
+            at = (_base(said.file), behind[1], int(behind[2]))
             uses = found.setdefault(at, _Uses(set(), set(), set(), set(), set()))
-            uses.named.add(guard.comment.code)
+            uses.named.add(said.code)
             value = _ONE_VALUE.match(guard.expression)
             held = _LENGTH.match(guard.expression)
             item = ITEM.match(guard.expression)
             if not (value or held or item):
                 continue
             if item is not None:
-                uses.steering.add(guard.comment.code)
+                uses.steering.add(said.code)
                 continue
             if value is None:
-                name = held[1] if held and _LOOP.search(guard.comment.code) else ""
+                name = held[1] if held and _LOOP.search(said.code) else ""
                 uses.looped.update({name} if name else ())
                 continue
-            uses.lines.add(guard.comment.code)
+            uses.lines.add(said.code)
             whole = guard.expression[value.end() : value.end() + 1] not in {".", "e"}
             if value[1] and whole:
                 uses.values.add(value[1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 
 __all__ = ["is_statement", "kept_eager", "reports"]
 
@@ -17,6 +18,7 @@ _TAKES = re.compile(
 )
 
 
+@lru_cache(maxsize=256)
 def is_statement(code: str) -> ast.Call | None:
     """Return the call that a line makes and whose result nothing takes; None for other lines."""
     try:

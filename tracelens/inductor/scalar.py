@@ -27,6 +27,9 @@ RANDOM = ("normalized_rand_cpu", "randn_cpu", "randint64_cpu")
 #: Where a kernel writes truth values: ``bool* out_ptr1``, and no ``const bool* in_ptr0``.
 _WRITES_BOOL = late(r"(?<!const )\bbool\* (?P<name>out_ptr\d{1,4})\b")
 
+#: What a loop calls, of the standard library or by its bare name.
+_CALLED = late(r"(?: |std::)(\w{1,24})\(")
+
 
 class Slow(msgspec.Struct, frozen=True):
     """A loop of one kernel that goes element by element."""
@@ -51,7 +54,7 @@ def masks_of(kernel: CppKernel) -> frozenset[str]:
     ``VecMask::store`` of ``ATen/cpu/vec/vec_mask.h``, the same in torch 2.4 to 2.14: no
     specialization of its conversion to bool exists for AVX2 or AVX-512.
     """
-    if "VecMask" not in kernel.source:
+    if "VecMask" not in kernel.source or "bool* out_ptr" not in kernel.source:
         return frozenset()
     return frozenset(found["name"] for found in _WRITES_BOOL.finditer(kernel.source))
 
@@ -65,7 +68,8 @@ def slow(seen: Seen[CppKernel], strip: Strip, masks: frozenset[str]) -> Slow | N
     drawn = tuple(name for name in RANDOM if f" {name}(" in text)
     if drawn:
         return Slow(seen, strip, "random", drawn)
-    functions = tuple(name for name in FUNCTIONS if f"std::{name}(" in text or f" {name}(" in text)
+    called = set(_CALLED.findall(text))
+    functions = tuple(name for name in FUNCTIONS if name in called)
     if strip.is_vector:
         if functions:
             return Slow(seen, strip, "lanes", functions)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 
 __all__ = ["is_counted", "outside", "to_state"]
 
@@ -33,7 +34,9 @@ def is_counted(code: str) -> bool:
     return value is not None and _is_counter(value)
 
 
+@lru_cache(maxsize=256)
 def parsed(code: str) -> ast.stmt | None:
+    """Return the first statement; several remedies ask for that of one line, one after another."""
     try:
         return next(iter(ast.parse(code.strip()).body), None)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 
 from tracelens.remedies import Remedy
 from tracelens.report import FindingData
@@ -22,6 +23,7 @@ def is_running(code: str) -> bool:
     return _written(code) is not None
 
 
+@lru_cache(maxsize=256)
 def _written(code: str) -> ast.Assign | None:
     """Return the line as an assignment of the new value."""
     line = parsed(code) if ".item()" in code and len(code) < _MOST else None

@@ -257,7 +257,6 @@ class ZeroOneSpecialisation(RecompileRule):
         """Yield one finding per function that the size reached first, whatever the dimension."""
         weight = Weight.of(recompiles, frames, seconds)
         batch = Batch.of(recompiles, frames, weight)
-        knows = any(row.record.traced and _KNOWS.search(row.record.body) for row in graphs)
         of_functions = groups(self.code, recompiles, limits, by_function=True)
         for group, token in (part for one in of_functions for part in _parts(one, trees)):
             function, several = group.history.function, is_more_than_once(group) and not token
@@ -289,6 +288,7 @@ class ZeroOneSpecialisation(RecompileRule):
                 held=NEXT if token else CACHE if cache else BATCH if told else "",
             )
             trained = is_trained([step for _, step in group.steps], trees, facts)
+            knows = graphs.derived(_calls_what_knows)
             data = self.Data(**finding.data, must_know=knows, is_trained=trained)
             advice = self.advise(data)
             update = {"data": data.model_dump(mode="json"), "advice": advice}
@@ -327,6 +327,10 @@ def _is_token(step: Step, trees: Table[GuardTree]) -> bool:
     """Whether the entry that was compiled is for one token of each sequence."""
     name, axis = subject_of(step.check)
     return axis == 1 and is_token(entry_of(step.place, trees), name)
+
+
+def _calls_what_knows(graphs: Table[FxGraph]) -> bool:
+    return any(row.record.traced and _KNOWS.search(row.record.body) for row in graphs)
 
 
 def _subjects(group: Group) -> list[tuple[str, int]]:
