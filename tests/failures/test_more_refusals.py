@@ -145,6 +145,7 @@ LOAD = "net.load_state_dict(torch.load(path))"
     [
         ("The keys in the file begin with _orig_mod.", True),
         ("print(next(iter(state)))  ->  _orig_mod.stem.weight", True),
+        ("net.load_state_dict() fails: there is an `_orig_mod` before the names", True),
         ("The file is of another model, I think.", False),
         # What the program takes off already is no reason.
         ("state = {k.replace('_orig_mod.', ''): v for k, v in state.items()}", False),

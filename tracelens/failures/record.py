@@ -33,7 +33,9 @@ _COMPILES = late(r"nductor|_dynamo|torch\.compile|BackendCompilerFailed")
 #: An operator that freezing runs on a weight, which its class has not.
 _FROZEN = late(r"dispatch: attempting to run unimplemented[^\x00]{0,4000}%_frozen_param\d")
 #: What names the part of a compiled model in names of weights, and is no code that takes it off.
-_PREFIX = late(r"(?m)^(?![^\n]*(?:state_dict\(\)|replace|remove|getattr|\.load))[^\n]*_orig_mod\b")
+_PREFIX = late(
+    r"(?m)^(?![^\n]*(?:replace|remove|getattr|_orig_mod\.\w{0,20}state_dict))[^\n]*_orig_mod\b"
+)
 #: How torch says that a compiler failed, and what a compiler that refuses something says below.
 _RAN = late(r"CppCompileError: C\+\+ compile error")
 _REFUSES = late(
