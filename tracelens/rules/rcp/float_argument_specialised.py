@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from tracelens.dynamo.apart import elsewhere
 from tracelens.dynamo.entry_guards import entry_of, is_tensor
-from tracelens.dynamo.settings import Setting
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
-from tracelens.logs.dynamic import CreateEnv, CreateSymbol
 from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
@@ -39,6 +38,10 @@ from tracelens.rules.rcp._operations import (
 )
 from tracelens.rules.rcp._tell import tell
 from tracelens.rules.rcp._traced_lines import changed_in, lines_with
+
+if TYPE_CHECKING:
+    from tracelens.dynamo.settings import Setting
+    from tracelens.logs.dynamic import CreateEnv, CreateSymbol
 
 __all__ = ["FloatArgumentSpecialised"]
 
