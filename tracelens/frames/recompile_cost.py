@@ -183,7 +183,7 @@ def _seconds(step: Step, frame: Frame) -> float | None:
         is_tree = isinstance(seen.record, GuardTree) and place.when is not None
         if is_tree and step.place.line < place.line < end:
             return (place.when or 0.0) - (step.place.when or 0.0)
-    return frame.compile_seconds if _ends(frame) and len(later) == 1 else None
+    return frame.compile_seconds if len(later) == 1 and _ends(frame) else None
 
 
 def _ends(frame: Frame) -> bool:

@@ -5,16 +5,11 @@ from __future__ import annotations
 import json
 import re
 
-from tracelens.late import late
 from tracelens.render import Options, Renderer
 from tracelens.render._strings import clean, map_strings
 from tracelens.report import Report
 
 __all__ = ["prepare", "rooted"]
-
-#: What JSON has where a string may hold what :func:`clean` takes out: an escape, but not one of a
-#: newline, a quotation mark or a backslash.
-_UNCLEAN = late(r"(?<!\\)(?:\\\\)*+\\[^n\"\\]")
 
 
 def prepare(
@@ -35,10 +30,19 @@ def prepare(
     else:
         stored, replaced = _reloaded(report), 0
     text = stored.to_json()
-    if _UNCLEAN.search(text) is None:
+    if _is_clean(text):
         return stored, stored, replaced
     drawn = Report.model_validate(map_strings(json.loads(text), clean))
     return stored, drawn, replaced
+
+
+def _is_clean(text: str) -> bool:
+    """Whether no string in the JSON can hold what :func:`clean` takes out: that is escaped.
+
+    Escapes of a newline, a quotation mark or a backslash are none of it.
+    """
+    rest = text.replace("\\\\", "")
+    return rest.count("\\") == rest.count("\\n") + rest.count('\\"')
 
 
 def rooted(report: Report, root: str) -> Report:

@@ -39,6 +39,7 @@ class Redactor:
         #: What is replaced wherever it stands: its label by its text.
         self._bare: dict[str, str] = {}
         self._everywhere: re.Pattern[str] | None = None
+        self._alone: tuple[str, ...] = ()
         self._kinds: tuple[Kind, ...] = KINDS
         #: Texts that were learnt from: keys and words come again and again.
         self._learnt: set[str] = set()
@@ -101,6 +102,7 @@ class Redactor:
         )
         if texts:
             # An underscore ends a name as well: a folder is called torchinductor_ana.
+            self._alone = tuple(texts)
             every = "|".join(map(re.escape, texts))
             self._everywhere = re.compile(rf"(?<![^\W_])(?<!<)(?:{every})(?![^\W_])(?!>)")
 
@@ -123,7 +125,7 @@ class Redactor:
         for one in self._kinds:
             if _has_any(lower, one.signs):
                 text = one.pattern.sub(partial(self._replace, one.label), text)
-        if self._everywhere is not None:
+        if self._everywhere is not None and _has_any(text, self._alone):
             text = self._everywhere.sub(self._replace_bare, text)
         return text
 

@@ -62,6 +62,8 @@ class Deviation(Model):
 #: Why a live run gave no clear answer.
 Unclear = Literal["", "no_effect", "unfinished", "not_applicable", "raises", "same_form_only"]
 
+_UNCLEAR = get_args(Unclear)
+
 
 class Tried(Model):
     """What one advice did to the user's own program."""
@@ -113,7 +115,7 @@ class Confirmation(Model):
     @classmethod
     def _worded(cls, given: Any) -> Any:
         """Take what earlier reports hold: their reason was the verdict in words."""
-        if not isinstance(given, dict) or given.get("reason", "") in get_args(Unclear):
+        if not isinstance(given, dict) or given.get("reason", "") in _UNCLEAR:
             return given
         return {**given, "reason": "", "note": given.get("note") or given["reason"]}
 
@@ -128,6 +130,8 @@ class Confirmation(Model):
     @model_serializer(mode="wrap")
     def _said(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out what there is nothing to say about: most findings are never tried."""
+        if self.model_fields_set <= {"state"}:
+            return {"state": self.state}
         given = plain(self).items()
         return {k: v for k, v in given if v is not None and v not in ("", {}, (), [], False)}
 
