@@ -28,6 +28,18 @@ def test_a_sum_over_the_run_comes_after_places_in_it() -> None:
     assert [finding.code for finding in ordered] == ["DYN003", "IND004", "CMP001", "LOG001"]
 
 
+@pytest.mark.parametrize(("threads", "first"), [(1, "RCP004"), (8, "ENV001"), (None, "ENV001")])
+def test_other_programs_on_the_machine_come_after_what_this_one_does(
+    threads: int | None, first: str
+) -> None:
+    """With threads of its own it may be the program that has too many."""
+    waits = _finding("ENV001").model_copy(
+        update={"data": {"threads": threads}, "cost": Cost(ms=13_000, basis="estimated")}
+    )
+    again = _finding("RCP004").model_copy(update={"cost": Cost(ms=53_000, basis="estimated")})
+    assert min(waits, again, key=lambda finding: finding.order).code == first
+
+
 def test_a_worse_sum_comes_first_all_the_same() -> None:
     worse = _finding("CMP001").model_copy(update={"severity": Severity.WARNING})
     assert worse.order < _finding("DYN003").order

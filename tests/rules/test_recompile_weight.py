@@ -151,6 +151,23 @@ def test_more_than_a_warm_up_is_told_in_a_short_run(
     assert all(("that compiling took" in one.message) is is_told for one in found)
 
 
+@pytest.mark.parametrize(
+    ("seconds", "is_told"),
+    [
+        ([80.0, 24.0, 24.0], True),  # 48 of 128 s, of which each is less than a third
+        ([120.0, 24.0, 24.0], False),  # 48 of 168 s
+        ([20.0, 9.0, 9.0], False),  # less than 20 s in all
+    ],
+)
+def test_what_the_dimensions_of_one_tensor_took_is_added_up(
+    seconds: list[float], is_told: bool, tmp_path: Path
+) -> None:
+    found = sizes(tmp_path, seconds)
+    assert {one.severity for one in found} == {Severity.INFO if is_told else Severity.NONE}
+    said = "48 s of the 2.13 min that compiling took, the other dimensions of `x` included."
+    assert [said in one.message for one in found] == [is_told] * 2
+
+
 def test_padding_comes_first_where_the_symbol_was_dear(tmp_path: Path) -> None:
     """Constants would need a third size never to come, which no log tells: it fits the symbol."""
     (dear,) = sizes(tmp_path, [2.0, 8.0])

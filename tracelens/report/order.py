@@ -54,6 +54,8 @@ def order(finding: Finding) -> tuple[object, ...]:
     whole = _OF_THE_WHOLE.get(family, 0) or _OF_THE_WHOLE.get(finding.code, 0)
     if finding.code == "CMP001" and finding.cost:  # it names a part, and what that took
         whole = 0
+    if finding.code == "ENV001" and finding.data.get("threads") == 1:  # of others, in this run
+        whole = _OF_THE_WHOLE["LOG"]
     wrong = finding.severity == "error" and _is_of_results(finding)
     first = (silenced, not ended, finding.severity.rank, not wrong, whole, symptom, tried)
     ms = _weight(finding)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor import nodes
-from tracelens.inductor.fallbacks import ARITHMETIC, Fallback, fallbacks
+from tracelens.inductor.fallbacks import ARITHMETIC, Call, Fallback, fallbacks
 from tracelens.inductor.graphs import heaviest
 from tracelens.inductor.origins import Lines
+from tracelens.logs._statements import ExternCall, KernelCall
 from tracelens.logs.output_code import OutputModule
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, FindingData, Severity
@@ -42,6 +43,10 @@ _OF_MAGNITUDE = ("abs", "div", "where", "mul")
 #: So many of them, and so many for each transform, are worth a word. With 38 beside 2 transforms,
 #: a step took 2.1 times as long as in eager mode; with 60 beside 20, 1.2 times (one CPU).
 MIN_BESIDE, MIN_PER_TRANSFORM = 8, 2
+#: So many small calls of ATen, which are this part of all calls of a graph: nothing is gained, and
+#: each pays for what compiled code checks and allocates. With 345, of 2 KiB each, a step took 1.8
+#: times as long as in eager mode (one CPU); with 3, of 1.3 MiB each, nothing was lost.
+MIN_ALONE, MIN_PART, SMALL = 24, 0.75, 64 << 10
 #: The same as a traced graph has it.
 _CALLED = re.compile(r"torch\._C\._fft\.|torch\.i?stft\(")
 #: Types of traced graphs: ``c64``.
@@ -124,6 +129,9 @@ class ComplexOpsNotLowered(Rule):
         #: transforms there are, in forward and backward of the function with most of them.
         beside: int = 0
         transforms: int = 0
+        #: Calls of all kinds of the graph that moves most, where nearly all of them are these, and
+        #: small; else 0.
+        of_calls: int = 0
 
     remedies = (
         Remedy(
@@ -138,12 +146,27 @@ class ComplexOpsNotLowered(Rule):
             edits=True,
         ),
         Remedy(
+            id="real-modules",
+            text="Leave that function out of what is compiled, and compile the modules before and "
+            "behind it that compute with real numbers: eager mode runs the same kernels, without "
+            "what compiled code checks and allocates around each.",
+            when="no Fourier transform makes them, and nearly all calls of the graph are these, "
+            "and small",
+            applies=lambda data: bool(data.of_calls),
+            code="model.encoder = torch.compile(model.encoder)  # and not model",
+            basis="tested",
+            proof="tests/advice/IND010/real-modules.py",
+            edits=True,
+        ),
+        Remedy(
             id="two-parts",
             text="Compile modules that get and return real numbers; or, in code of your own, keep "
             "the real and the imaginary part as two tensors.",
             when="no Fourier transform makes them, and more than a rotation is computed, or the "
-            "log does not say what",
-            applies=lambda data: not data.is_fourier and not _rotates(data.operators),
+            "log does not say what; the graph has other calls, too",
+            applies=lambda data: (
+                not (data.is_fourier or data.of_calls) and not _rotates(data.operators)
+            ),
             proof="https://docs.pytorch.org/docs/stable/complex_numbers.html",
         ),
         Remedy(
@@ -210,12 +233,14 @@ class ComplexOpsNotLowered(Rule):
             is_fourier=fourier,
             beside=beside,
             transforms=transforms,
+            of_calls=0 if fourier or not calls else _alone(calls, moved),
         )
         quiet = fourier and not beside
         yield self.finding(
             "complex",
             title="operators on complex numbers are not compiled",
             message=_message(names, len(calls), moved, is_traced=not shown) + _told(data),
+            severity=Severity.WARNING if data.of_calls else None,
             harmless=_FOURIER if quiet else None,
             count=max(1, len(calls)),
             where=user_code.where(frame),
@@ -249,7 +274,20 @@ def _beside(found: Iterable[Fallback]) -> tuple[int, int]:
     return max(enough, default=(0, 0))
 
 
+def _alone(calls: Sequence[Call], moved: int) -> int:
+    """Return how many calls the graph has, where nearly all of them are ``calls``; else 0."""
+    steps = calls[0].seen.record.body
+    every = sum(isinstance(step.code, (ExternCall, KernelCall)) for step in steps)
+    enough = len(calls) >= max(MIN_ALONE, MIN_PART * every)
+    return every if enough and moved <= SMALL * len(calls) else 0
+
+
 def _told(data: ComplexOpsNotLowered.Data) -> str:
+    if data.of_calls:
+        return (
+            f" They are {data.calls} of its {data.of_calls} calls, and small: Inductor generates "
+            "next to no code for this graph, which may take longer than eager mode."
+        )
     if not data.beside:
         return ""
     return (

@@ -102,6 +102,13 @@ class Weight(NamedTuple):
             return self._part(steps, frames, NOTE_SHARE) if beside >= DEARER else ""
         return self._part(steps, frames, DEARER / (1 + DEARER)) if self._known_rest() else ""
 
+    def of_tensor(
+        self, source: str, steps: Sequence[Step], alike: Sequence[Step], frames: Table[Frame]
+    ) -> str:
+        """Return what the dimensions of one tensor took: with all marked, one entry does."""
+        part = self.notable(alike, frames) if len(alike) > len(steps) else ""
+        return f"{part}, the other dimensions of `{source}` included" if part else ""
+
     def last_batch(self, steps: Sequence[Step], frames: Table[Frame]) -> str:
         """Return the same where ``steps`` are for one smaller batch, and there is a rest."""
         if not self._known_rest():

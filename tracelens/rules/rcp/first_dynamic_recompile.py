@@ -14,7 +14,7 @@ from tracelens.dynamo.entry_guards import (
     set_since,
     symbolic,
 )
-from tracelens.dynamo.recompile_history import histories
+from tracelens.dynamo.recompile_history import Step, histories
 from tracelens.dynamo.run_facts import RunFacts
 from tracelens.evidence import Gap, Table
 from tracelens.experiment import Experiment, Knob
@@ -300,6 +300,10 @@ class FirstDynamicRecompile(RecompileRule):
         later: defaultdict[tuple[str, str, int], tuple[Dimension, ...]] = defaultdict(tuple)
         for (function, file, line, *_), changes in groups.items():
             later[function, file, line] += symbolic(entry_of(changes[0].steps[0].place, trees))
+        alike: defaultdict[tuple[str, str, int, str], list[Step]] = defaultdict(list)
+        for key, changes in groups.items():
+            if key[4] is not None:
+                alike[key[:4]] += [step for change in changes for step in change.steps]
         strides = strided(row.record for row in recompiles)
         for (function, file, line, source, index), changes in groups.items():
             steps = [step for change in changes for step in change.steps]
@@ -309,6 +313,9 @@ class FirstDynamicRecompile(RecompileRule):
             smaller = all(map(is_smaller, steps))
             part = heavy or weight.notable(steps, frames)
             part = part or (weight.last_batch(steps, frames) if smaller else "")
+            part = part or weight.of_tensor(
+                source, steps, alike[function, file, line, source], frames
+            )
             cut = is_cut_later(changes)
             loud = bool(part) or cut or len(steps) >= MANY or fullest(changes) >= CROWDED
             entry = entry_of(first.steps[0].place, trees)
