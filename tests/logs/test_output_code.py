@@ -325,6 +325,13 @@ def test_names_lie_and_sources_do_not() -> None:
     assert not pointwise.vectorised
     moved = kernel("transpose_mxn<float>(in_ptr0, tmp0);", "auto tmp1 = loadu(tmp0);")
     assert moved.is_copy
+    into = "transpose_mxn<float>(tmp2, out_ptr0);"
+    load = "auto tmp0 = at::vec::Vectorized<float>::loadu(in_ptr0 + x1);"
+    assert kernel("float tmp2[16*16];", load, "tmp0.store(tmp2);", into).is_copy
+    clamped = kernel("float tmp2[16*16];", load, "auto tmp1 = clamp_min(tmp0, 0);", into)
+    assert clamped.is_pointwise
+    assert kernel("tmp0 = tl.load(in_ptr0 + (x0), xmask)", "tl.store(out_ptr0, tmp0)").is_copy
+    assert kernel("tmp0 = x0", "tl.store(out_ptr0, tmp0)").is_pointwise
     assert kernel("auto tmp0 = at::vec::Vectorized<float>::loadu(p);").vectorised
 
 

@@ -342,7 +342,11 @@ def test_searches_are_a_part_of_compiling_even_where_that_seems_shorter(one: Rep
 
 
 def test_recompiles_that_were_expected_are_told_beside_the_bar(one: Report) -> None:
-    frames = [{"frame": "0/0", "compile_s": 6.0}, {"frame": "0/1", "compile_s": 2.0}]
+    frames = [
+        {"frame": "0/0", "compile_s": 6.0},
+        {"frame": "0/1", "compile_s": 1.0},
+        {"frame": "0/2", "compile_s": 1.0},
+    ]
     harmless = {"severity": Severity.NONE, "harmless": "it had to be"}
 
     def said(*findings: Finding) -> str:
@@ -356,7 +360,10 @@ def test_recompiles_that_were_expected_are_told_beside_the_bar(one: Report) -> N
     assert told[:-1] in " ".join(Html.render(report, Options()).split())
     more = finding("RCP010", Cost(ms=9000, basis="measured"), id="RCP010-1", **harmless)
     assert said(more).endswith("; the recompiles were expected: see notes.")  # no more than all
+    both = expected.model_copy(update={"count": 2})  # of two, whose backward is not in the cost
+    assert said(both).endswith("; the recompiles were expected: see notes.")
     charged = finding("DYN003", Cost(ms=1900, basis="estimated"), id="DYN003-1")
+    assert "expected" not in said(both, charged)
     assert "expected" not in said(expected, charged)  # they are that finding's
     for other in (
         finding("RCP003", Cost(ms=1500, basis="estimated")),

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
+from tracelens.late import late
 from tracelens.logs import Record
 from tracelens.logs._generated import Comment, fill
 
@@ -14,6 +15,8 @@ __all__ = ["KernelDef", "Parameter", "Source"]
 
 #: Digits of the number of a graph.
 MAX_DIGITS = 10
+#: A value that is no load: ``auto tmp1 = at::vec::clamp_min(tmp0, ...)``.
+_COMPUTED = late(r"\btmp\d{1,6} = (?![^\n]{0,400}?(?:in_ptr|in_out_ptr|loadu\(|tl\.load\())")
 
 
 class Parameter(Record):
@@ -94,7 +97,7 @@ class KernelDef(Record):
         if self.is_template:
             return False
         first = "tmp2 = " if "transpose_mxn" in self.source else "tmp1 = "
-        return first not in self.source
+        return first not in self.source and _COMPUTED.search(self.source) is None
 
     @property
     def is_pointwise(self) -> bool:

@@ -40,6 +40,7 @@ MAX_QUOTED = 3
 #: What must be copied, wherever it comes from; ``empty`` and the like fill memory.
 _NEEDED = (
     *("arange", "cat", "copy_", "dropout", "embedding", "flip", "full", "gather", "index", "lift"),
+    *("channel_shuffle", "pixel_shuffle", "pixel_unshuffle"),
     *("ones", "pad", "rand", "repeat", "roll", "scatter", "split", "stack", "to_copy", "zeros"),
 )
 _PRODUCTS = {"addmm", "baddbmm", "bias_addmm", "bmm", "mm"}
