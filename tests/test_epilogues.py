@@ -34,6 +34,10 @@ cpp_fused_addmm_relu_4 = async_compile.cpp_pybinding(['const float*', 'float*'],
 extern "C" void kernel(const float* X, float* Y)
 { kernel_micro_gemm(X); clamp_min(0); }
 ''')
+cpp_fused_convolution_pixel_shuffle_6 = async_compile.cpp_pybinding(['float*', 'float*'], r'''
+extern "C" void kernel(const float* in_ptr0, float* out_ptr0)
+{ auto tmp0 = in_ptr0[x1 + 2L*x0]; auto tmp1 = x0_tail; }
+''')
 triton_poi_fused_relu_5 = async_compile.triton('triton_poi_fused_relu_5', '''
 @triton_heuristics.pointwise(size_hints={'x': 128})
 @triton.jit
@@ -98,6 +102,13 @@ MM = "extern_kernels.mm(arg0_1, arg1_1, out=buf0)"
             [
                 "buf1 = empty_strided_cpu((64, 512), (512, 1), torch.float32)",
                 "cpp_fused_max_pool_3(buf0, buf1)",
+            ],
+            [],
+        ),
+        (
+            [
+                "buf1 = empty_strided_cpu((256, 512), (512, 1), torch.float32)",
+                "cpp_fused_convolution_pixel_shuffle_6(buf0, buf1)",
             ],
             [],
         ),

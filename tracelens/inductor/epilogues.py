@@ -38,6 +38,9 @@ PRODUCTS = {
 }
 #: A kernel that comes from one of these also moves elements: no epilogue can do that.
 _MOVES = (
+    "channel_shuffle",
+    "pixel_shuffle",
+    "pixel_unshuffle",
     "cat",
     "embedding",
     "flip",
