@@ -8,7 +8,7 @@ from tracelens.failures.stages import is_compiler, is_generated
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.failures import Episode, Raised, Said, Traced
 
-__all__ = ["own_facts", "traced", "user_line"]
+__all__ = ["is_twice", "own_facts", "traced", "user_line"]
 
 #: What stands before the stack of what was traced.
 _USER = (
@@ -100,3 +100,9 @@ def _is_programs(frame: Traced) -> bool:
     """Tell whether it is a line of the program itself, and of no package."""
     packaged = "-packages/" in frame.place.replace("\\", "/")
     return not packaged and user_code.distance(frame.place, frame.function) == 0
+
+
+def is_twice(frame: Traced) -> bool:
+    """Tell whether autograd runs a compiled backward so that it can be differentiated itself."""
+    wraps = frame.place.replace("\\", "/").endswith("_aot_autograd/runtime_wrappers.py")
+    return wraps and frame.function in {"forward", "_double_backward"}

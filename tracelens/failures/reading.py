@@ -23,7 +23,7 @@ from tracelens.failures.guarding import guarding
 from tracelens.failures.home import is_own_name, line_of
 from tracelens.failures.messages import is_break
 from tracelens.failures.pasted import LAST_LINES, STOPS, alone, is_pasted, refused_line
-from tracelens.failures.program_lines import own_facts, traced, user_line
+from tracelens.failures.program_lines import is_twice, own_facts, traced, user_line
 from tracelens.failures.stages import is_compiler, is_generated
 from tracelens.failures.standing import item_at, stands
 from tracelens.failures.way import asserted, reached
@@ -292,15 +292,9 @@ def _met(cause: str, frames: list[Traced], raised: list[Raised]) -> dict[str, st
     if cause == "fullgraph" and any(_EXPORTS.search(one.place) for one in frames):
         return {"exports": "yes"}
     if cause == "donated-buffer":
-        return {"create_graph": "yes"} if any(map(_is_twice, frames)) else {}
+        return {"create_graph": "yes"} if any(map(is_twice, frames)) else {}
     eager = cause == "inference-tensor" and not any(is_compiler(one.place) for one in frames)
     return {"eager": "yes"} if eager else {}
-
-
-def _is_twice(frame: Traced) -> bool:
-    """Tell whether autograd runs a compiled backward so that it can be differentiated itself."""
-    wraps = frame.place.replace("\\", "/").endswith("_aot_autograd/runtime_wrappers.py")
-    return wraps and frame.function in {"forward", "_double_backward"}
 
 
 def _message_start(episode: Episode, index: int, cause: str) -> int:

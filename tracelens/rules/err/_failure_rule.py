@@ -58,8 +58,6 @@ STAGES = {
     "collective": "while ranks waited for each other",
     "program": "in the program itself, outside of compiled code",
 }
-#: How Python says that Triton itself could not be loaded: nothing was compiled.
-_LIBRARY = "while importing libtriton"
 #: Whose a bug of a stage is.
 OWNERS = {"aot": "AOTAutograd", "dynamo": "Dynamo", "inductor": "Inductor", "triton": "Triton"}
 #: Causes that, once suppressed, say no more than that; of those in the log of ``suppress_errors``
@@ -279,11 +277,9 @@ def _told(data: FailureData, why: str) -> str:
     """Return the message: what it means, the exception in full, the stage, and the user's line."""
     name = data.exception.rpartition(".")[2]
     said = data.message if len(data.message) <= MAX_MESSAGE else data.message[:MAX_MESSAGE] + " ..."
-    parts = [why] if why else []
     name += f" at `{data.facts['asserted']}`" if "asserted" in data.facts else ""
     said = f"{name}: {said}".rstrip(": ") if name and not said.startswith(name) else said
-    if said.strip(": "):
-        parts.append(_ended(said))
+    parts = [why, _ended(said) if said.strip(": ") else ""]
     if data.output and data.output not in data.message:
         parts.append(_ended(f"The compiler said: {data.output[:MAX_QUOTED].rstrip()}"))
     if data.is_cut:
@@ -297,13 +293,13 @@ def _told(data: FailureData, why: str) -> str:
         parts.append(f"It failed while Dynamo made a guard{on}{_guarded(data)}.")
     elif data.stage == "toolchain" and "direct" in data.facts:
         parts.append("It failed while a C compiler built what Triton generated.")
-    elif data.stage == "triton" and _LIBRARY in data.message:
+    elif data.stage == "triton" and "while importing libtriton" in data.message:
         parts.append("It failed while Triton was imported.")
     elif data.stage in STAGES and not data.facts.keys() & {"frameless", "no_wheel"}:
         kernel = data.facts.get("kernel", "")
         named = f", in a call of `{kernel}`, which Inductor generated" if kernel else ""
-        is_theirs = data.is_apart and user_code.package(data.file)
-        where = "outside of compiled code" if is_theirs else STAGES[data.stage]
+        theirs = data.is_apart and user_code.package(data.file)
+        where = "outside of compiled code" if theirs else STAGES[data.stage]
         parts.append(f"It failed {where}{named}.")
     if data.suppressed:
         parts.append("The error was suppressed: the function runs eagerly.")

@@ -319,9 +319,8 @@ class FirstDynamicRecompile(RecompileRule):
             cut = is_cut_later(changes)
             loud = bool(part) or cut or len(steps) >= MANY or fullest(changes) >= CROWDED
             entry = entry_of(first.steps[0].place, trees)
-            constant = all(
-                holds(entry_of(one.steps[0].place, trees), source, index) for one in changes
-            )
+            made = [at for one in changes if (at := entry_of(one.steps[0].place, trees))]
+            constant = bool(made) and all(holds(at, source, index) for at in made)
             fits = "" if index is None else left_out(changes, trees)
             listed = told_of_list(first, source, trees)
             loud, constant = loud or bool(listed), constant or bool(listed)
