@@ -64,7 +64,7 @@ def test_the_same_traceback_without_the_break_is_an_error(tmp_path: Path) -> Non
 def test_recompiles_whose_first_lines_are_left_out_are_judged_together(tmp_path: Path) -> None:
     first, *_ = told(tmp_path, RECOMPILES)
     assert first.code == "RCP007"
-    assert first.title == "a function is compiled again for every value of `__import_settings.step`"
+    assert first.title == "a function is compiled again for every value of `settings.step`"
 
 
 def test_one_recompile_without_its_first_line_proves_nothing_more(tmp_path: Path) -> None:

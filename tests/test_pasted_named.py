@@ -141,7 +141,9 @@ def test_an_input_that_moved_is_named_with_its_place(tmp_path: Path) -> None:
         '  File "/home/ana/proj/shop.py", line 9, in forward\n    return x + self.bag\n'
     )
     (found,) = _told(text, tmp_path)
-    assert "`primals_2`, which is used at proj/shop.py:9" in found.title
+    assert found.code == "CGR005"
+    assert "`primals_2` had new storage" in found.message
+    assert str(found.where).endswith("proj/shop.py:9 in forward")
     assert "copy_" in found.advice[0].text
 
 

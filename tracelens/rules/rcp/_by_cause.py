@@ -103,8 +103,9 @@ def _marked(data: RecompileData) -> str:
 
 #: Names of numbers that kernels, views and ranges take as they are: no tensor does there.
 _SIZE = re.compile(
-    r"(?:^|[^a-z])(?:seq_?len\w*|\w*len(?:gth)?s?|max_\w+|num_\w+|n_\w+|\w*sizes?|\w*tokens?|\w*frames?"
-    r"|height|width|[hw]|dims?|\w*dim|ndim|chunks?|groups|heads|rank|top_?k)(?:$|[^a-z])"
+    r"(?:^|[^a-z])(?:seq_?len|(?:max|num|n)_\w"
+    r"|(?:height|width|[hw]|dims|ndim|chunks?|groups|heads|rank|top_?k)(?:$|[^a-z]))"
+    r"|(?:len(?:gth)?s?|sizes?|tokens?|frames?|dim)(?:$|[^a-z])"
 )
 
 
