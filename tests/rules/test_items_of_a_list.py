@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tracelens import analyze
 from tracelens.report import Cost, Finding, Severity
-from tracelens.rules.rcp._same_list import of_one_list
+from tracelens.rules.rcp._together import together
 
 LOG = (
     Path(__file__).parents[2]
@@ -32,7 +32,7 @@ def note(source: str, **more: object) -> Finding:
 
 
 def titles(*findings: Finding) -> list[str]:
-    return [one.title.partition(" changed")[0] for one in of_one_list(findings)]
+    return [one.title.partition(" changed")[0] for one in together(findings)]
 
 
 def test_items_of_one_list_are_one_line() -> None:
@@ -58,7 +58,7 @@ def test_others_stay_apart() -> None:
 
 def test_what_they_cost_is_added_where_all_is_known() -> None:
     cost = Cost(ms=40.0, basis="estimated", of="compile time, for 2 entries")
-    (one,) = of_one_list([note("a[0]", cost=cost), note("a[1]", cost=cost)])
+    (one,) = together([note("a[0]", cost=cost), note("a[1]", cost=cost)])
     assert one.cost == Cost(ms=80.0, basis="estimated", of="compile time, for all of them")
-    (one,) = of_one_list([note("a[0]", cost=cost), note("a[1]")])
+    (one,) = together([note("a[0]", cost=cost), note("a[1]")])
     assert one.cost is None

@@ -114,14 +114,13 @@ REASON = (
 )
 
 
-def sizes(tmp_path: Path, seconds: list[float]) -> list[Finding]:
-    """Return what is said where one dimension after the other changes."""
+def sizes(tmp_path: Path, seconds: list[float], tensors: str = "xxxx") -> list[Finding]:
+    """Return what is said where one dimension after the other changes, each of its tensor."""
     metrics = partial(METRICS.format, file="utils.py:2009", at=9)
     log = metrics(n=0, seconds=seconds[0])
     for n, each in enumerate(seconds[1:], 1):
-        text = (
-            f"0/{n - 1}: tensor 'x' size mismatch at index {n}. expected {n + 8}, actual {n + 16}"
-        )
+        text = f"0/{n - 1}: tensor '{tensors[n]}' size mismatch at index {n}. "
+        text += f"expected {n + 8}, actual {n + 16}"
         digest = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
         log += REASON.format(n=n, hash=digest, text=text, file="guards.py:5400", at=1)
         log += metrics(n=n, seconds=each)
@@ -145,7 +144,7 @@ def sizes(tmp_path: Path, seconds: list[float]) -> list[Finding]:
 def test_more_than_a_warm_up_is_told_in_a_short_run(
     seconds: list[float], is_told: bool, tmp_path: Path
 ) -> None:
-    found = sizes(tmp_path, seconds)
+    found = sizes(tmp_path, seconds, "abcd")
     assert len(found) == len(seconds) - 1
     assert {one.severity for one in found} == {Severity.INFO if is_told else Severity.NONE}
     assert all(("that compiling took" in one.message) is is_told for one in found)
@@ -165,7 +164,37 @@ def test_what_the_dimensions_of_one_tensor_took_is_added_up(
     found = sizes(tmp_path, seconds)
     assert {one.severity for one in found} == {Severity.INFO if is_told else Severity.NONE}
     said = "48 s of the 2.13 min that compiling took, the other dimensions of `x` included."
-    assert [said in one.message for one in found] == [is_told] * 2
+    if not is_told:
+        assert [said in one.message for one in found] == [False] * 2
+        return
+    (one,) = found  # the same is to be done about both
+    assert one.title == "dimensions 1 and 2 of `x` changed for the first time: 2 recompiles"
+    assert said in one.message
+    assert one.message.startswith("Dimension 1 changed from 9 to 17, and `widths` was compiled")
+    assert one.message.endswith(
+        " Later dimension 2 changed from 10 to 18, which took an entry of its own."
+    )
+    assert one.count == one.data["recompiles"] == 2
+    assert len(one.evidence) == 2
+    assert one.cost is not None
+    assert one.cost.ms == 48_000.0
+    assert [advice.id for advice in one.advice] == ["mark-dynamic"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "severities"),
+    [
+        ([60.0, 20.0, 20.0], [Severity.INFO] * 2),  # four tenths together, and a fifth each
+        ([60.5, 20.0, 20.0], [Severity.NONE] * 2),
+        ([59.0, 22.0, 19.0], [Severity.INFO, Severity.NONE]),
+        ([14.0, 10.0, 9.9], [Severity.NONE] * 2),  # less than 20 s
+    ],
+)
+def test_several_that_took_much_together_are_each_told(
+    seconds: list[float], severities: list[Severity], tmp_path: Path
+) -> None:
+    found = sizes(tmp_path, seconds, "xyz")
+    assert [one.severity for one in found] == severities
 
 
 def test_padding_comes_first_where_the_symbol_was_dear(tmp_path: Path) -> None:
@@ -178,7 +207,7 @@ def test_padding_comes_first_where_the_symbol_was_dear(tmp_path: Path) -> None:
     assert [one.id for one in less.advice] == ["mark-dynamic"]
     (cheap,) = sizes(tmp_path, [11.0, 20.0])
     assert [one.id for one in cheap.advice] == ["mark-dynamic"]
-    several = sizes(tmp_path, [1.0, 8.0, 8.0])
+    several = sizes(tmp_path, [1.0, 8.0, 8.0], "xyz")
     assert {one.id for told in several for one in told.advice} == {"mark-dynamic"}
 
 

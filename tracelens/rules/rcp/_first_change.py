@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -46,6 +46,7 @@ __all__ = [
     "has_more",
     "is_cut_later",
     "left_out",
+    "of_tensors",
     "resumed_with",
     "told_of",
 ]
@@ -187,6 +188,26 @@ def is_cut_later(changes: list[Change]) -> bool:
         for later in change.history.steps
         if later.number > change.steps[-1].number
     )
+
+
+class Tensor(NamedTuple):
+    """What changed of one tensor that a function is given, whichever its dimension."""
+
+    steps: tuple[Step, ...] = ()
+    marks: tuple[Mark, ...] = ()
+
+
+def of_tensors(
+    groups: Mapping[tuple[str, str, int, str, int | None], list[Change]],
+) -> Mapping[tuple[str, str, int, str], Tensor]:
+    """Return what changed of each tensor, by function and name; of what is none, nothing."""
+    found: defaultdict[tuple[str, str, int, str], Tensor] = defaultdict(Tensor)
+    for key, changes in groups.items():
+        if key[4] is not None:
+            own = tuple(step for change in changes for step in change.steps)
+            held = found[key[:4]]
+            found[key[:4]] = Tensor(held.steps + own, held.marks + tuple(_changed(changes)))
+    return found
 
 
 def has_lengths(change: Change, symbols: Iterable[Dimension], trees: Table[GuardTree]) -> bool:

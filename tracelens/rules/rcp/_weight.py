@@ -29,6 +29,8 @@ SHORT_MS, MORE, DEARER = 5_000.0, 3, 1.5
 LONGER = 2.0
 #: Half is what one recompile takes beside the first compilation: from here on it is information.
 NOTE_SHARE = 0.3
+#: Of several that together took the first of these, the second is a good part for each.
+TOGETHER, EACH = 0.4, 0.2
 #: From here on a last, smaller batch is information: to leave it out costs next to nothing. In a
 #: short run it is where it took more than half of all compile time.
 LAST_SHARE, LAST_MS = 0.2, 10_000.0
@@ -93,7 +95,8 @@ class Weight(NamedTuple):
     def notable(self, steps: Sequence[Step], frames: Table[Frame]) -> str:
         """Return the same where ``steps`` alone are a good part of it, though not the most."""
         if self.sizes_ms >= MIN_MS:
-            return self._part(steps, frames, NOTE_SHARE)
+            is_most = self.sizes_ms >= TOGETHER * self.whole_ms
+            return self._part(steps, frames, EACH if is_most else NOTE_SHARE)
         if self.sizes_ms < max(SHORT_MS, MIN_SHARE * self.whole_ms):
             return ""
         if self.most >= MORE:
@@ -106,7 +109,9 @@ class Weight(NamedTuple):
         self, source: str, steps: Sequence[Step], alike: Sequence[Step], frames: Table[Frame]
     ) -> str:
         """Return what the dimensions of one tensor took: with all marked, one entry does."""
-        part = self.notable(alike, frames) if len(alike) > len(steps) else ""
+        if len(alike) <= len(steps):
+            return ""
+        part = self.heavy(alike, frames) or self.notable(alike, frames)
         return f"{part}, the other dimensions of `{source}` included" if part else ""
 
     def last_batch(self, steps: Sequence[Step], frames: Table[Frame]) -> str:

@@ -14,7 +14,7 @@ from tracelens.dynamo.entry_guards import (
     set_since,
     symbolic,
 )
-from tracelens.dynamo.recompile_history import Step, histories
+from tracelens.dynamo.recompile_history import histories
 from tracelens.dynamo.run_facts import RunFacts
 from tracelens.evidence import Gap, Table
 from tracelens.experiment import Experiment, Knob
@@ -38,6 +38,7 @@ from tracelens.rules.rcp._first_change import (
     has_more,
     is_cut_later,
     left_out,
+    of_tensors,
     resumed_with,
     told_of,
 )
@@ -58,7 +59,7 @@ from tracelens.rules.rcp._marking import (
     set_first,
     strided,
 )
-from tracelens.rules.rcp._same_list import of_one_list
+from tracelens.rules.rcp._together import together
 from tracelens.rules.rcp._weight import Weight, longer
 from tracelens.words import plural
 
@@ -91,7 +92,8 @@ class FirstDynamicRecompile(RecompileRule):
     reader wants to know which of them count. In a log that was cut the rest of it is unknown.
     Where ``TORCH_TRACE`` shows that recompiles for sizes took half of all compile time, and 20 s at
     least, it is a warning: that start-up time is spared by one line. Where this one took three
-    tenths, and all of them 20 s, it is information, also by the clocks of a log. So it is in a
+    tenths, and all of them 20 s, it is information, also by the clocks of a log; a fifth will do
+    where all of them took four tenths. So it is in a
     short run, from 5 s on, where recompiles for sizes took half of all compile time and are more
     than a warm-up: three of one function, or one that took one and a half times as long as
     the first, or, where the log tells nothing of the first, than all others together.
@@ -278,7 +280,7 @@ class FirstDynamicRecompile(RecompileRule):
     ) -> Iterator[Finding]:
         """Yield one note per size that changed, however many functions it recompiled."""
         found = self._each(recompiles, frames, trees, gaps=gaps, seconds=seconds, facts=facts)
-        yield from of_one_list(found)
+        yield from together(found)
 
     def _each(
         self,
@@ -300,22 +302,17 @@ class FirstDynamicRecompile(RecompileRule):
         later: defaultdict[tuple[str, str, int], tuple[Dimension, ...]] = defaultdict(tuple)
         for (function, file, line, *_), changes in groups.items():
             later[function, file, line] += symbolic(entry_of(changes[0].steps[0].place, trees))
-        alike: defaultdict[tuple[str, str, int, str], list[Step]] = defaultdict(list)
-        for key, changes in groups.items():
-            if key[4] is not None:
-                alike[key[:4]] += [step for change in changes for step in change.steps]
+        tensors = of_tensors(groups)
         strides = strided(row.record for row in recompiles)
         for (function, file, line, source, index), changes in groups.items():
             steps = [step for change in changes for step in change.steps]
-            first = changes[0]
+            first, tensor = changes[0], tensors[function, file, line, source]
             place = first.history.code(first.steps[0], trees)
             heavy = weight.heavy(steps, frames)
             smaller = all(map(is_smaller, steps))
-            part = heavy or weight.notable(steps, frames)
+            part = weight.of_tensor(source, steps, tensor.steps, frames)
+            part = part or heavy or weight.notable(steps, frames)
             part = part or (weight.last_batch(steps, frames) if smaller else "")
-            part = part or weight.of_tensor(
-                source, steps, alike[function, file, line, source], frames
-            )
             cut = is_cut_later(changes)
             loud = bool(part) or cut or len(steps) >= MANY or fullest(changes) >= CROWDED
             entry = entry_of(first.steps[0].place, trees)
@@ -333,6 +330,7 @@ class FirstDynamicRecompile(RecompileRule):
             told["is_listed"] = bool(listed)
             told["since"] = set_since(entry_before(first.steps[0].place, trees), entry)
             told |= {"conditions": conditions, "is_varied": len(first.history.variants) > 1}
+            told["changed"] = tuple(dict.fromkeys(data.changed + tensor.marks))
             told |= {"is_batch": changes is leads, "in_batch": batch.holds(steps)}
             told |= {"is_heavy": bool(part) or changes is leads}
             told |= {

@@ -133,8 +133,9 @@ class ZeroOneSpecialisation(RecompileRule):
     took: a prompt and a token are two programs. At most two come from each dimension. From the
     second in one function on it is a remark: what such entries took to compile, a warm-up can
     spare. It is a warning where recompiles for sizes took half of the measured compile time, and
-    20 s at least; one entry that took three tenths is a remark, also by the clocks of a log. So is
-    a batch of one, beside other sizes of it, that took a fifth, and 10 s at least.
+    20 s at least; one entry that took three tenths is a remark, also by the clocks of a log, or a
+    fifth where all that sizes took was four tenths. So is a batch of one, beside other sizes of it,
+    that took a fifth, and 10 s at least.
 
     ## What to do
     Drop a last batch of one, or pad a single row to two; or let the dimension be unbacked, which
