@@ -114,19 +114,43 @@ REASON = (
 )
 
 
-def sizes(tmp_path: Path, seconds: list[float], tensors: str = "xxxx") -> list[Finding]:
-    """Return what is said where one dimension after the other changes, each of its tensor."""
+def recompiled(tmp_path: Path, seconds: list[float], reasons: list[str]) -> list[Finding]:
+    """Return what is said of a function whose entries took so long, each but the first for one."""
     metrics = partial(METRICS.format, file="utils.py:2009", at=9)
     log = metrics(n=0, seconds=seconds[0])
-    for n, each in enumerate(seconds[1:], 1):
-        text = f"0/{n - 1}: tensor '{tensors[n]}' size mismatch at index {n}. "
-        text += f"expected {n + 8}, actual {n + 16}"
+    for n, (each, reason) in enumerate(zip(seconds[1:], reasons, strict=True), 1):
+        text = f"0/{n - 1}: {reason}"
         digest = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
         log += REASON.format(n=n, hash=digest, text=text, file="guards.py:5400", at=1)
         log += metrics(n=n, seconds=each)
     path = tmp_path / "run.log"
     path.write_text(log)
-    return [one for one in analyze(str(path)).findings if one.code == "RCP003"]
+    return list(analyze(str(path)).findings)
+
+
+def sizes(tmp_path: Path, seconds: list[float], tensors: str = "xxxx") -> list[Finding]:
+    """Return what is said where one dimension after the other changes, each of its tensor."""
+    reasons = [
+        f"tensor '{tensors[n]}' size mismatch at index {n}. expected {n + 8}, actual {n + 16}"
+        for n in range(1, len(seconds))
+    ]
+    return [one for one in recompiled(tmp_path, seconds, reasons) if one.code == "RCP003"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "severity"),
+    [
+        ([100.0, 20.0], Severity.WARNING),  # 20 s, and more than a tenth of compiling
+        ([100.0, 19.0], Severity.INFO),
+        ([189.0, 21.0], Severity.WARNING),  # a tenth
+        ([191.0, 21.0], Severity.INFO),
+    ],
+)
+def test_what_the_first_call_sets_is_a_warning_where_it_took_long(
+    seconds: list[float], severity: Severity, tmp_path: Path
+) -> None:
+    found = recompiled(tmp_path, seconds, ["self.ready == False"])
+    assert [one.severity for one in found if one.code == "RCP031"] == [severity]
 
 
 @pytest.mark.parametrize(

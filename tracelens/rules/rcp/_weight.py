@@ -12,6 +12,7 @@ from tracelens.frames import Frame
 from tracelens.frames.compile_seconds import CompileSeconds
 from tracelens.frames.recompile_cost import beside_first, cost_of, measured_ms
 from tracelens.logs.recompiles import Recompile
+from tracelens.report import Cost
 from tracelens.rules.rcp._changes import owner
 from tracelens.words import length
 
@@ -131,6 +132,11 @@ class Weight(NamedTuple):
         if not self._known_rest():
             return ""
         return self._part(steps, frames, max(MIN_SHARE, MIN_MS / self.whole_ms))
+
+    def is_dear(self, cost: Cost | None) -> bool:
+        """Whether what can be had back took as long as sizes that are told, of a known whole."""
+        ms = cost.ms if cost is not None and cost.basis in {"estimated", "measured"} else None
+        return ms is not None and ms >= max(MIN_MS, MIN_PART * self.whole_ms)
 
     def _known_rest(self) -> bool:
         """Whether the log tells what the other compilations took, so that a share says much."""

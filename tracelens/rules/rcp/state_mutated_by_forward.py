@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment, Knob
 from tracelens.frames import Frame
+from tracelens.frames.compile_seconds import CompileSeconds
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
@@ -25,6 +26,7 @@ from tracelens.rules.rcp._state import (
     sized_with,
 )
 from tracelens.rules.rcp._tell import listed, tell
+from tracelens.rules.rcp._weight import Weight
 
 __all__ = ["StateMutatedByForward"]
 
@@ -81,8 +83,8 @@ class StateMutatedByForward(RecompileRule):
     the module itself keeps.
 
     ## When it is harmless
-    It costs one compilation per start. Where the program really toggles the attribute, it is one of
-    two variants.
+    It costs one compilation per start: information, and a warning where that took 20 s, and a tenth
+    of all compile time. Where the program really toggles the attribute, it is one of two variants.
 
     ## What to do
     Set the state up before compiling: in ``__init__``, or by one call of the model before
@@ -169,8 +171,21 @@ class StateMutatedByForward(RecompileRule):
         frames: Table[Frame],
         trees: Table[GuardTree],
         limits: Table[RecompileLimit],
+        seconds: Table[CompileSeconds],
     ) -> Iterator[Finding]:
         """Yield one finding per function and attribute."""
+        weight = Weight.of(recompiles, frames, seconds)
+        for finding in self._each(recompiles, frames, trees, limits):
+            severity = Severity.WARNING if weight.is_dear(finding.cost) else finding.severity
+            yield finding.model_copy(update={"severity": severity})
+
+    def _each(
+        self,
+        recompiles: Table[Recompile],
+        frames: Table[Frame],
+        trees: Table[GuardTree],
+        limits: Table[RecompileLimit],
+    ) -> Iterator[Finding]:
         kinds = ("RCP006", "RCP009", "RCP027")
         for group in groups("RCP008", recompiles, limits):
             if is_placeholder(group, trees):
