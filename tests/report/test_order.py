@@ -147,3 +147,14 @@ def test_training_that_nothing_compiles_is_paid_in_each_step() -> None:
     assert _codes(_cost("ONE004", 0.6), _cost("CMP008", 1.9))[0] == "CMP008"
     assert _codes(_cost("ONE004", 19.0), _cost("CMP008", 1.0))[0] == "ONE004"
     assert _codes(_cost("ONE004", 0.6), _cost("CMP002", 1.9))[0] == "ONE004"
+
+
+@pytest.mark.parametrize(("seconds", "first"), [(59.0, "GBR006"), (100.0, "RCP003")])
+def test_what_breaks_a_graph_comes_before_recompiles_that_cost_about_the_same(
+    seconds: float, first: str
+) -> None:
+    """A function that is lost is compiled in parts, and each of them again."""
+    lost = _finding("GBR006").model_copy(update={"cost": Cost(ms=57_000, basis="upper_bound")})
+    cost = Cost(ms=1000 * seconds, basis="estimated")
+    again = _finding("RCP003").model_copy(update={"cost": cost})
+    assert min(lost, again, key=lambda finding: finding.order).code == first

@@ -42,7 +42,7 @@ def order(finding: Finding) -> tuple[object, ...]:
     what the log alone says, and that before what a run has refuted, or shown to cost nothing. A sum
     over the whole run comes after what names a place in it, and what is about the log itself after
     that. A bound counts half. Of two that cost about the same, what its reader can change comes
-    first. What is silenced comes last.
+    first, and what is compiled again after what breaks a graph. What is silenced comes last.
     """
     shown = bool(finding.cost and finding.cost.basis == "confirmed")
     said = finding.confirmation
@@ -59,7 +59,8 @@ def order(finding: Finding) -> tuple[object, ...]:
     wrong = finding.severity == "error" and _is_of_results(finding)
     first = (silenced, not ended, finding.severity.rank, not wrong, whole, symptom, tried)
     ms = _weight(finding)
-    cost = (-_magnitude(ms), ms > 0 and _is_out_of_reach(finding), -ms)
+    again = ms > 0 and family == "RCP"  # a break makes more functions to compile again
+    cost = (-_magnitude(ms), ms > 0 and _is_out_of_reach(finding), again, -ms)
     return (*first, *cost, -finding.count, finding.code, finding.id, finding.run)
 
 
