@@ -259,6 +259,19 @@ def test_what_is_compiled_behind_a_function_of_its_file_that_was_given_up_may_be
     assert ("`run`" in found.advice[0].text) == is_said
 
 
+def test_a_break_within_a_package_is_not_for_its_user_to_mend(tmp_path: Path) -> None:
+    """Nor is what the package hands on from there."""
+    file = "/home/ana/venv/lib/python3.11/site-packages/parts/net.py"
+    text = recompiled("mixed", *(f"len(x) == {n}" for n in (1, 2, 3)))
+    text = text.replace("/home/ana/proj/net.py", file)
+    assert ids(told("RCP017", text, tmp_path)) == ["stack", "allocate"]  # by a call of the user's
+    lost = LOST.format(frame=0, file=file, line=17, function="run")
+    text = lost + text.replace("[0/", "[1/").replace("- 0/", "- 1/")
+    found = told("RCP017", text, tmp_path)
+    assert ids(found) == ["not-named"]
+    assert "No change is named: the line is in `parts`" in found.advice[0].text
+
+
 def test_the_last_function_that_was_given_up_is_the_nearest_caller_and_its_break_is_named(
     tmp_path: Path,
 ) -> None:

@@ -35,8 +35,8 @@ def _advised(callers: tuple[LostCaller, ...]) -> str:
 MEND_BREAK = Remedy(
     "mend-break",
     lambda data: _advised(data.callers),
-    when="a graph break gave up a function of the same file before",
-    applies=lambda data: bool(data.callers),
+    when="a graph break gave up a function of the same file before, which is no package's",
+    applies=lambda data: bool(data.callers) and not (data.package or data.is_of_library),
     basis="tested",
     proof="tests/advice/RCP014/mend-break.py",
 )

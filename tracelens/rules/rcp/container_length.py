@@ -81,9 +81,12 @@ def _wraps_several(data: RecompileData) -> bool:
 
 
 def _is_own(data: RecompileData) -> bool:
-    """Whether the program can change the container: it makes it, or passes it."""
+    """Whether the program can change the container: it makes it, or passes it.
+
+    What a package's function gets from a caller in its file, which runs eagerly, is the package's.
+    """
     found = _is_of_import(data.source) or _is_of_call(data) or data.held == FILLED
-    return not found and (not data.package or data.is_variable)
+    return not found and (not data.package or (data.is_variable and not data.callers))
 
 
 def _is_dict(data: RecompileData) -> bool:
@@ -286,7 +289,7 @@ class ContainerLength(RecompileRule):
         *elsewhere(
             lambda data: (
                 bool(data.package)
-                and (_wraps_several(data) or not data.is_variable)
+                and (_wraps_several(data) or bool(data.callers) or not data.is_variable)
                 and not _is_of_import(data.source)
                 and (_wraps_several(data) or not _is_of_call(data))
                 and data.held != FILLED
@@ -394,6 +397,4 @@ def _holds_functions(group: Group, trees: Table[GuardTree]) -> bool:
 
 
 def _severity(group: Group) -> Severity:
-    if group.most >= CERTAIN:
-        return Severity.WARNING
-    return Severity.INFO
+    return Severity.WARNING if group.most >= CERTAIN else Severity.INFO
