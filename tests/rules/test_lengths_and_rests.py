@@ -30,9 +30,9 @@ def test_a_batch_whose_lengths_vary_is_marked() -> None:
     assert found.title == "other sizes of `kwargs['src']`: 10 recompiles"
     assert [one.id for one in found.advice] == ["mark-dynamic"]
     text = found.advice[0].text
-    assert "dimensions 0 and 1 of what is passed as `src`, `trg_input`, `trg`" in text
-    assert "dimension 0 of what is passed as `src_length`, `indices`" in text
-    assert "dimensions 0 and 2 of what is passed as `src_mask`, `trg_mask`" in text
+    assert "dimensions 0 and 1 of what is passed as `src`, `trg_input` and `trg`" in text
+    assert "dimension 0 of what is passed as `src_length` and `indices`" in text
+    assert "dimensions 0 and 2 of what is passed as `src_mask` and `trg_mask`" in text
 
 
 def test_a_batch_of_images_of_one_size_is_kept_at_one_size() -> None:

@@ -106,7 +106,7 @@ def test_all_arguments_of_a_size_are_marked_since_one_that_is_not_holds_it() -> 
     (found,) = (one for one in analyze(str(log)).findings if one.code == "RCP003")
     (advice,) = found.advice
     # The third is of shape (2, n); the table, whose size stays, is no argument.
-    assert "dimension 0 of what is passed as `heads`, `tails`, and dimension 1" in advice.text
+    assert "dimension 0 of what is passed as `heads` and `tails`, and dimension 1" in advice.text
     assert "`noise`" in advice.text
     assert "table" not in advice.text
     assert advice.knob is not None

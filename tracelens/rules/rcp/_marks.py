@@ -6,6 +6,7 @@ import re
 
 from tracelens.logs.recompiles import Source
 from tracelens.report import FindingData
+from tracelens.words import joined
 
 __all__ = ["Mark", "dimensions", "is_gathered", "is_passed"]
 
@@ -55,7 +56,7 @@ def dimensions(marks: tuple[Mark, ...]) -> str:
     for name, indices in by_name.items():
         names.setdefault(tuple(sorted(indices)), []).append(_passed(name))
     return ", and ".join(
-        f"dimension{'s' if len(indices) > 1 else ''} {' and '.join(map(str, indices))} of "
-        f"what is passed as {', '.join(of)}"
+        f"dimension{'s' if len(indices) > 1 else ''} {joined([*map(str, indices)])} of "
+        f"what is passed as {joined(of)}"
         for indices, of in names.items()
     )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from tracelens.report import Cost, Finding, Severity
-from tracelens.words import listed, plural
+from tracelens.words import joined, listed, plural
 
 __all__ = ["together"]
 
@@ -75,7 +75,6 @@ def _of_tensor(first: Finding, others: list[Finding]) -> Finding:
     group = [first, *others]
     numbers = sorted(int(one.data["dimension"]) for one in group)
     count = sum(one.count for one in group)
-    *most, last = map(str, numbers)
     earlier = first.message.replace("It", f"Dimension {first.data['dimension']}", 1)
     changed = [
         f"dimension {one.data['dimension']} changed from {' to '.join(one.data['values'][:2])}"
@@ -83,9 +82,9 @@ def _of_tensor(first: Finding, others: list[Finding]) -> Finding:
     ]
     return _joined(
         group,
-        f"dimensions {', '.join(most)} and {last} of `{first.data['source']}` changed for the "
+        f"dimensions {joined([*map(str, numbers)])} of `{first.data['source']}` changed for the "
         f"first time: {plural(count, 'recompile')}",
-        f"{earlier} Later {' and '.join(changed)}, which took "
+        f"{earlier} Later {joined(changed)}, which took "
         f"{'an entry of its own' if len(others) == 1 else 'an entry each'}.",
         recompiles=count,
         guards=[guard for one in group for guard in one.data["guards"]][:MAX_QUOTED],
