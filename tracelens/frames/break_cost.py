@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tracelens.dynamo.breaks import BreakSite
-    from tracelens.evidence import Table
+    from tracelens.evidence import Place, Table
 
-__all__ = ["cost_of_break", "cost_of_breaks", "cost_of_calls"]
+__all__ = ["cost_of_break", "cost_of_breaks", "cost_of_calls", "cost_of_later"]
 
 
 def cost_of_break(site: BreakSite, frames: Table[Frame]) -> Cost | None:
@@ -38,6 +38,34 @@ def cost_of_calls(functions: Iterable[tuple[str, str]], frames: Table[Frame]) ->
     """Return what functions took that are compiled one by one, each given by file and name."""
     found = _of(functions, frames)
     return _cost(found, "compiling the functions that it calls one by one")
+
+
+def cost_of_later(file: str, places: Iterable[Place], frames: Table[Frame]) -> Cost | None:
+    """Return what functions of a file took to compile again that came after one was given up.
+
+    They are numbered as they are first compiled: what it calls has a higher number than itself.
+    Their first entries are no loss: the code is compiled with the caller, where that is compiled.
+    """
+    firsts: dict[tuple[str, str], int] = {}
+    for place in places:
+        number = place.frame.partition("/")[0]
+        if number.isdecimal():
+            at = firsts.get(place.process, int(number))
+            firsts[place.process] = min(at, int(number))
+    found = [
+        row.record
+        for row in frames.by(_file).get(file, ())
+        if (first := firsts.get(row.first.process)) is not None
+        and row.record.id.partition("/")[0].isdecimal()
+        and int(row.record.id.partition("/")[0]) > first
+        and row.record.id.partition("/")[2] != "0"
+        and not _is_of_a_mode(row.record)
+    ]
+    return _cost(found, "recompiles in its file, of what came after it")
+
+
+def _file(frame: Frame) -> str | None:
+    return frame.file
 
 
 def _resumed(sites: Iterable[BreakSite], frames: Table[Frame]) -> list[Frame]:

@@ -13,7 +13,7 @@ from tracelens.dynamo.setup_breaks import SetupBreak
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
-from tracelens.frames.break_cost import cost_of_calls
+from tracelens.frames.break_cost import cost_of_calls, cost_of_later
 from tracelens.frames.lost_frames import LostFrames
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.graph_breaks import GraphBreak
@@ -212,10 +212,12 @@ class BreakInLoopSkipsFrame(Rule):
                 groups.setdefault(key, []).append(site)
         inside = LostCalls(starts)
         for found in groups.values():
-            places = (place for site in found for place, seen in site.events)
+            places = [place for site in found for place, _ in site.events]
             calls = inside.of(places)
             cost = cost_of_calls(((call.file, call.function) for call in calls), frames)
             lost = list(dict.fromkeys(one for site in found for one in lost_of(site, codes)))
+            if any(map(loops, found)):
+                cost = cost or cost_of_later(lost[0].file, places, frames)
             look_beside(found[:1], breaks, trees)
             yield self._finding(found, lost, calls, cost)
 
