@@ -446,3 +446,26 @@ def test_a_batch_of_one_is_told_beside_another_size_of_it(beside: bool, tmp_path
     log.write_text("\n".join([*left, ""]))
     (found,) = [one for one in analyze(str(log)).findings if one.code == "RCP016"]
     assert found.severity is (Severity.INFO if beside else Severity.NONE)
+
+
+@pytest.mark.parametrize(
+    ("source", "is_smaller"),
+    [("___stack0", True), ("y", False)],  # what waits behind a break, or a length that is passed
+)
+def test_rows_may_be_another_dimension_behind_a_break(
+    source: str, is_smaller: bool, tmp_path: Path
+) -> None:
+    line = "V1120 20:15:4{n}.000000 7 torch/_dynamo/guards.py:5396] [{n}/1] [__recompiles] {text}\n"
+    rest = "torch_dynamo_resume_in_forward_at_17"
+    log = ""
+    for n, function, name, index in ((0, "forward", "x", 0), (1, rest, source, 1)):
+        log += line.format(n=n, text=f"Recompiling function {function} in /home/ana/proj/net.py:14")
+        log += line.format(n=n, text="    triggered by the following guard failure(s):")
+        text = f"    - {n}/0: tensor '{name}' size mismatch at index {index}. expected 16, actual 6"
+        log += line.format(n=n, text=text)
+    path = tmp_path / "run.log"
+    path.write_text(log)
+    found = [one for one in analyze(str(path)).findings if one.code == "RCP003"]
+    assert found[0].data["source"] == "x"
+    assert found[0].count == 2
+    assert found[0].data["is_smaller"] is is_smaller

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from tracelens.dynamo.entry_guards import entry_of
 from tracelens.dynamo.recompile_history import Step
-from tracelens.dynamo.recompile_variants import is_size
+from tracelens.dynamo.recompile_variants import is_size, subject_of
 from tracelens.dynamo.run_facts import facts_of
 from tracelens.evidence import Table
 from tracelens.logs.recompiles import MAX_DIGITS, Check, RangeCheck, TensorMismatch
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
     from tracelens.logs.guards import GuardTree
 
-__all__ = ["FEW_SIZES", "is_smaller", "is_trained", "left_out", "one_size"]
+__all__ = ["FEW_SIZES", "all_smaller", "is_smaller", "is_trained", "left_out", "one_size"]
 
 #: What to do with a smaller batch, by whether the calls are of training. Results of inference are
 #: wanted of every row, and what is smaller there need not be the last of a data set.
@@ -79,6 +79,15 @@ def is_smaller(step: Step) -> bool:
         else is_size(check) and _shrank(check)
         for failure in step.seen.record.failures
     )
+
+
+def all_smaller(steps: Sequence[Step]) -> bool:
+    """Whether a change is of calls with fewer rows.
+
+    Behind a graph break, where values wait on Python's stack, rows may be another dimension.
+    """
+    own = [step for step in steps if not subject_of(step.check)[0].startswith("___")]
+    return all(map(is_smaller, own or steps))
 
 
 def _shrank(check: Check | None) -> bool:

@@ -42,7 +42,7 @@ from tracelens.rules.rcp._first_change import (
     resumed_with,
     told_of,
 )
-from tracelens.rules.rcp._last import FEW_SIZES, is_smaller, is_trained, one_size
+from tracelens.rules.rcp._last import FEW_SIZES, all_smaller, is_trained, one_size
 from tracelens.rules.rcp._listed import FIXED_ROUNDS, told_of_list
 from tracelens.rules.rcp._marking import (
     FirstChangeData,
@@ -309,7 +309,7 @@ class FirstDynamicRecompile(RecompileRule):
             first, tensor = changes[0], tensors[function, file, line, source]
             place = first.history.code(first.steps[0], trees)
             heavy = weight.heavy(steps, frames)
-            smaller = all(map(is_smaller, steps))
+            smaller = all_smaller(steps)
             part = weight.of_tensor(source, steps, tensor.steps, frames)
             part = part or heavy or weight.notable(steps, frames)
             part = part or (weight.last_batch(steps, frames) if smaller else "")
