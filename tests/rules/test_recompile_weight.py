@@ -469,3 +469,33 @@ def test_rows_may_be_another_dimension_behind_a_break(
     assert found[0].data["source"] == "x"
     assert found[0].count == 2
     assert found[0].data["is_smaller"] is is_smaller
+
+
+@pytest.mark.parametrize(
+    ("counts", "is_of_batch"),
+    [((1, 1, 1), True), ((2, 1, 1), True), ((1, 5, 1), False)],
+)
+def test_one_function_that_is_compiled_again_and_again_is_a_matter_of_its_own(
+    counts: tuple[int, ...], is_of_batch: bool, tmp_path: Path
+) -> None:
+    """What needs the number is there; the batch as such took one recompile of each function."""
+    log = ""
+    for frame, count in enumerate(counts):
+        of_frame = partial(METRICS.format, file="utils.py:2009", at=9, seconds=20.0)
+        for n in range(count + 1):
+            if n:
+                text = f"{frame}/{n - 1}: tensor 'x' size mismatch at index 0. expected {n + 8}, "
+                text += f"actual {n + 9}"
+                digest = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+                reason = REASON.format(n=n, hash=digest, text=text, file="guards.py:5400", at=1)
+                log += reason.replace('"frame_id": 0', f'"frame_id": {frame}')
+            measured = of_frame(n=n).replace('"0/', f'"{frame}/').replace("widths", f"f{frame}")
+            log += measured.replace('"frame_id": 0', f'"frame_id": {frame}')
+    path = tmp_path / "run.log"
+    path.write_text(log)
+    found = [one for one in analyze(str(path)).findings if one.severity is Severity.WARNING]
+    titles = [one.title.partition(":")[0] for one in found]
+    assert ("other batch sizes of `x`" in titles) is is_of_batch
+    assert [one.data["function"] for one in found if one.code == "RCP002" and one.count > 2] == [
+        "f1"
+    ] * (not is_of_batch)

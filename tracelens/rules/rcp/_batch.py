@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -52,7 +52,9 @@ class Batch(NamedTuple):
                 found[step.place.process].append((history.frame, step))
         most = max(found.values(), key=len, default=[])
         steps = tuple(sorted((step for _, step in most), key=lambda step: step.place.line))
-        several = len({frame for frame, _ in most}) >= SEVERAL
+        functions = Counter(frame for frame, _ in most)
+        # Most of one function are a matter of its own: something there needs the number.
+        several = len(functions) >= SEVERAL and 2 * max(functions.values()) <= len(steps)
         return cls(steps, weight.most_of_all(steps, frames) if several else "")
 
     def holds(self, steps: Sequence[Step]) -> bool:

@@ -191,10 +191,10 @@ class TensorSizeKeepsChanging(RecompileRule):
         Remedy(
             "record-dynamic",
             "What needs the number, a line of code or the compiler, makes it a constant: a log "
-            "with this switch names the line.",
+            "with these switches names the line, or the loop that is unrolled.",
             when="the log does not say what happened to the symbol",
             applies=lambda data: data.held in _OPEN,
-            env='TORCH_LOGS="recompiles,dynamic"',
+            env='TORCH_LOGS="recompiles,dynamic,graph_code"',
             basis="untestable",
             proof="it records more; DYN004 then says what to do",
         ),
