@@ -52,6 +52,16 @@ REFUSED = (
         ),
     ),
     (
+        "vmap-forward",
+        (
+            "InferenceMode::is_enabled() && self.is_inference() INTERNAL ASSERT FAILED at "
+            '"VariableMethodStubs.cpp":66, please report a bug to PyTorch. Expected this method to '
+            "only be reached in inference mode and when all the inputs are inference tensors. You "
+            "should NOT call this method directly as native::_fw_primal. Please use the "
+            "dispatcher, i.e., at::_fw_primal."
+        ),
+    ),
+    (
         "vmap-item",
         (
             "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over "

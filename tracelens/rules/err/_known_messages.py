@@ -79,6 +79,10 @@ _REFUSALS = {
         "vmap: It looks like you're calling .item() on a Tensor",
         "a number is read out of a tensor under vmap",
     ),
+    "vmap-forward": _Refusal(
+        "as native::_fw_primal",
+        "Dynamo does not trace forward-mode derivatives (jacfwd, jvp) under vmap",
+    ),
     "vmap-function": _Refusal(
         "You tried to vmap over ApplyTemplate",
         "Dynamo does not trace an autograd.Function under vmap",
@@ -288,6 +292,16 @@ SAID = (
         "vmap-item",
         "Keep the number a tensor: under vmap every sample has one of its own.",
         proof="https://docs.pytorch.org/docs/stable/func.ux_limitations.html",
+    ),
+    _remedy(
+        "vmap-forward",
+        "Take the derivative outside of `vmap`: where no row depends on another, that of the sum "
+        "over the batch holds that of each row. Or leave the function with `vmap` out of what is "
+        "compiled, by `@torch.compiler.disable`.",
+        code="rows = torch.func.jacfwd(lambda p: torch.vmap(f)(p, x).sum(0))(p).movedim(1, 0)",
+        since="2.4",
+        basis="tested",
+        proof="tests/advice/ERR015/vmap-forward.py",
     ),
     _remedy(
         "vmap-function",
