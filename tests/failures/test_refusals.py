@@ -150,6 +150,34 @@ def test_what_is_differentiated_twice_within_compiled_code_is_left_out(
     assert "torch_dynamo_resume_in" not in f"{found.where} {found.advice}"
 
 
+COPIED = f"""Traceback (most recent call last):
+  File "/home/ana/proj/train.py", line 22, in <module>
+    forces = torch.autograd.grad(energy.sum(), x, create_graph=True)[0]
+  File "{SITE}/torch/autograd/__init__.py", line 594, in grad
+    result = _engine_run_backward(
+  File "{SITE}/torch/autograd/graph.py", line 979, in _engine_run_backward
+    return Variable._execution_engine.run_backward(  # Calls into the C++ engine
+  File "{SITE}/torch/autograd/function.py", line 333, in apply_boxed
+    return self._get_user_fn()(self, *args)
+  File "{SITE}/torch/_functorch/_aot_autograd/runtime_wrappers.py", line 2489, in coerce_to_format
+    restrided.copy_(x)
+RuntimeError: a leaf Variable that requires grad is being used in an in-place operation.
+"""
+
+
+def test_a_leaf_that_the_compiled_backward_pass_changes_is_no_parameter(tmp_path: Path) -> None:
+    """It copies a gradient to another layout, while autograd records that."""
+    path = tmp_path / "run.log"
+    path.write_text(COPIED, encoding="utf-8")
+    found = analyze(str(path)).findings[0]
+    assert found.title.startswith("compiled code cannot be differentiated twice")
+    assert found.advice[0].id == "outside"
+    assert "not-recorded" not in {advice.id for advice in found.advice}
+    path.write_text(RUNNING.format(message=REFUSED[0][1]), encoding="utf-8")  # the program's own
+    found = analyze(str(path)).findings[0]
+    assert found.advice[0].id == "not-recorded"
+
+
 STRIDES = (
     "expected size {0}=={0}, stride 1==32 at dim=0; expected size 32==32, stride {0}=={1} at dim=1"
     "\nError in op: torch.ops.{2}.default\nThis error most often comes from a incorrect fake (aka "

@@ -137,7 +137,11 @@ class Failure(Joined):
         compiled = _is_of_compiled(about, text)
         own = about.own and not compiled
         return cls(
-            cause="compiled-keys" if compiled else about.cause,
+            cause="compiled-keys"
+            if compiled
+            else "double-backward"
+            if _is_twice(about)
+            else about.cause,
             stage=stages.own_stage(about.paths, about.message)
             if own or _is_eager(about, found)
             else found,
@@ -168,6 +172,16 @@ def _is_of_compiled(about: Told, text: str) -> bool:
     """
     missing = about.cause == "unknown" and "Missing key(s) in state_dict" in about.message
     return missing and "_orig_mod" not in about.message and _PREFIX.search(text) is not None
+
+
+def _is_twice(about: Told) -> bool:
+    """Tell whether AOTAutograd itself changed a leaf in place, in the backward pass of a graph.
+
+    It copies a gradient there that has another layout than the graph was compiled for. Autograd
+    records that where the gradient is differentiated again, which compiled code does not support.
+    """
+    around = about.cause == "unknown" and {"around", "backward"} <= about.facts.keys()
+    return around and "a leaf Variable that requires grad is being used in" in about.message
 
 
 def _is_eager(about: Told, found: Stage) -> bool:

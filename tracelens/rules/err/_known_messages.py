@@ -124,8 +124,13 @@ def made_by_torch(data: FailureData) -> bool:
 
 
 def _said(data: FailureData) -> str:
-    found = (one.what for one in _REFUSALS.values() if one.words in data.message)
+    found = (one.what for one in _REFUSALS.values() if _has(data, one.words))
     return next(found, "")
+
+
+def _has(data: FailureData, words: str) -> bool:
+    """Tell whether the message is about that: AOTAutograd changes a leaf that is none's."""
+    return words in data.message and data.cause != "double-backward"
 
 
 def refused(data: FailureData) -> str:
@@ -157,7 +162,7 @@ def _unless(told: Callable[[FailureData], object], remedy: Remedy) -> Callable[[
 
 def _remedy(name: str, text: str, **more: Any) -> Remedy:
     words = _REFUSALS[name].words
-    return Remedy(name, text, applies=lambda data: words in data.message, when=f"`{words}`", **more)
+    return Remedy(name, text, applies=lambda data: _has(data, words), when=f"`{words}`", **more)
 
 
 def _shares_backward(data: FailureData) -> bool:
