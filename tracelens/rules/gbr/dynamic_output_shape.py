@@ -82,7 +82,10 @@ _COUNTED = re.compile(
 def _captured(data: BreakData) -> bool:
     """Whether the graph would go on behind the line, as far as is seen."""
     counts = bool(_COUNTED.search(data.code)) or goes_over_classes(data)
-    return not (data.in_function or data.skipped or counts or _rest(data) or _is_within(data))
+    # No operator that writes its result into a given tensor has a meta kernel for unknown sizes.
+    unknown = data.name.endswith(".out") or "no meta kernel" in data.reason
+    lost = data.in_function or data.skipped or _rest(data) or _is_within(data)
+    return not (counts or unknown or lost)
 
 
 def _is_around(data: BreakData) -> bool:
@@ -243,7 +246,8 @@ class DynamicOutputShape(SiteRule):
             captured_size,
             when="Inductor, or the backends that run eagerly; no function was given up, nor what "
             "comes behind the line; in no autograd.Function; the line reads no number of a tensor "
-            "beside it; `torch.combinations` is not compiled beside it, nor attention behind it",
+            "beside it; `torch.combinations` is not compiled beside it, nor attention behind it; "
+            "the operator has a meta kernel, and writes into no tensor that it is given",
             applies=_captured,
             setting="torch._dynamo.config.capture_dynamic_output_shape_ops = True",
             env="TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS=1",
