@@ -348,6 +348,7 @@ PHRASES = (
         + _HASHED
         + r"(?:\.main)?\.(?:cpp|h):\d{1,7}:\d{1,7}:(?:fatal)?error:|torchinductor_[^:]{1,200}\.(?:cpp|h):\d{1,7}:\d{1,7}:(?:fatal)?error:",
     ),
+    Phrase("triton-passes", r"PassManager::runfailed|MLIRpasspipeline"),
     Phrase("internal-triton", _HASHED + r"\.py:\d{1,7}:\d{1,7}:error:"),
     Phrase("native-op", r"(?<=inforward_nativeraiseNotImplementedError)NotImplementedError"),
     Phrase("internal-dynamo", r"InternalTorchDynamoError"),
@@ -371,8 +372,7 @@ PHRASES = (
         "internal-compiler",
         r"(?:triton::|python[\d.]{0,6}:/[^:]{0,200}?(?:llvm|mlir|triton)[^:]{0,200}:\d{1,6}:).{0,600}?Assertion[`'‘].{1,400}?failed|BackendCompilerFailed|InductorError|LoweringException|backend=['\"]?(?P<backend>\w{1,40})['\"]?raised:"
         r"|triton\.compiler\.errors\.|CompilationError:at\d{1,5}:\d{1,5}|CUDACompileError|PTXASError"
-        r"|PassManager::runfailed|MLIRpasspipeline|aot_autogradexpected|AOTAutogradhasencountered"
-        r"|AccuracyError|InductorErrorTraceback\(mostrecentcalllast\)|Errorincodegenfor\w{1,40}\(|TranslatetoLLVMIRfailed|FXGraphCacheMiss|MetadataMismatchError|FunctionalTensoronitsown|Dispatcheroperatorsbelowautogradarenot"
+        r"|aot_autogradexpected|AOTAutogradhasencountered|AccuracyError|InductorErrorTraceback\(mostrecentcalllast\)|Errorincodegenfor\w{1,40}\(|TranslatetoLLVMIRfailed|FXGraphCacheMiss|MetadataMismatchError|FunctionalTensoronitsown|Dispatcheroperatorsbelowautogradarenot"
         r"|aot_export(?:_\w{1,20})?(?:doesnot|requires|isnot|workflow)|intheaot_exportworkflow",
     ),
     Phrase(

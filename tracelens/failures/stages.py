@@ -60,6 +60,7 @@ _OF_CAUSE: dict[str, Stage] = {
     "gpu-too-old": "triton",
     "fp8": "triton",
     "internal-triton": "triton",
+    "triton-passes": "triton",
     "out-of-resources": "triton",
     "triton-mismatch": "triton",
     "no-triton": "triton",

@@ -14,9 +14,9 @@ from tracelens.rules.err._failure_rule import (
     direct_call,
     gist,
     in_backward,
-    leave_out,
 )
 from tracelens.rules.err._known_messages import SAID, refused, settled, unless
+from tracelens.rules.err._leave_out import leave_out
 from tracelens.words import first_line
 
 __all__ = ["InternalDynamoError"]
