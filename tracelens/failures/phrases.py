@@ -233,7 +233,7 @@ PHRASES = (
     Phrase("recompile-error", r"RecompileError:Recompilingfunction|compilestanceis'fail_on_"),
     Phrase(
         "recompile-limit",
-        r"FailOn(?:Cache|Recompile)LimitHit|(?:cache_size|recompile)_limitreached"
+        r"FailOn(?:Cache|Recompile)LimitHit|(?:Cache|Recompile)LimitExceeded|(?:cache_size|recompile)_limitreached"
         r"|Unsupported:(?:Dynamo)?(?:cache_size|recompile)_?limit",
     ),
     Phrase(

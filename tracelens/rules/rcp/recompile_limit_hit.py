@@ -25,7 +25,7 @@ from tracelens.rules import Rule
 from tracelens.rules.rcp._by_cause import BY_CAUSE, NUMBERS, is_of_object
 from tracelens.rules.rcp._data import Function, RecompileData, guards_of
 from tracelens.rules.rcp._limit_raised import RECORD, called_at, callee, untold
-from tracelens.rules.rcp._raised_limit import LIMIT_KNOB, RAISE_LIMIT
+from tracelens.rules.rcp._raised_limit import LIMIT_KNOB, PER_SHAPE, RAISE_LIMIT
 from tracelens.rules.rcp._states import too_few
 from tracelens.words import plural
 
@@ -117,6 +117,7 @@ torch._dynamo hit config.recompile_limit (8)
 
     Data = LimitData
     remedies = (
+        PER_SHAPE,
         *BY_CAUSE,
         RAISE_LIMIT,
         RECORD,
@@ -165,7 +166,7 @@ torch._dynamo hit config.recompile_limit (8)
                 key = (limit.function, limit.file, limit.line)
                 groups.setdefault(key, []).append((place, seen))
         _join_nameless(groups)
-        fatal = _fatal_among([place for place, _ in limits.events()], failures)
+        fatal = _fatal_among([place for place, _ in limits.events()], failures, endings)
         fullest: dict[tuple[str, str, int], History] = {}
         for own in found:
             held = fullest.setdefault(own.definition, own)
@@ -254,14 +255,19 @@ def _join_nameless(
         next(iter(groups.values())).extend(nameless)
 
 
-def _fatal_among(places: Sequence[Place], failures: Table[Failure]) -> set[Place]:
+def _fatal_among(
+    places: Sequence[Place], failures: Table[Failure], endings: Table[Ending]
+) -> set[Place]:
     """Return those of ``places`` after which torch raised an exception instead of going on."""
+    ends = [at for at, seen in failures.events() if seen.record.is_limit]
+    for seen in endings.where(lambda one: one.cause == "recompile-limit" and not one.suppressed):
+        if not seen.record.fact("quoted"):
+            ends += [at._replace(line=at.line_of(seen.record.at)) for at in seen.places]
     found: set[Place] = set()
     ordered = sorted(places, key=_by_line)
-    for at, seen in failures.events():
-        if seen.record.is_limit:
-            before = bisect_left(ordered, (at.input, at.line), key=_by_line)
-            found.update(one for one in ordered[:before][-1:] if one.input == at.input)
+    for at in ends:
+        before = bisect_left(ordered, (at.input, at.line), key=_by_line)
+        found.update(one for one in ordered[:before][-1:] if one.input == at.input)
     return found
 
 
