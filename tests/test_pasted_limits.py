@@ -169,7 +169,10 @@ torch._dynamo.exc.CacheLimitExceeded: cache_size_limit reached
 #: The same in torch's log, which goes on.
 LOGGED = "".join(
     f"I0618 14:26:16.648000 112591 torch/_dynamo/convert_frame.py:1126] [1/8] {line}\n"
-    for line in ("WON'T CONVERT training_step /home/ana/proj/train.py line 94", *RAISED.splitlines())
+    for line in (
+        "WON'T CONVERT training_step /home/ana/proj/train.py line 94",
+        *RAISED.splitlines(),
+    )
 )
 
 

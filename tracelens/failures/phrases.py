@@ -76,6 +76,7 @@ PHRASES = (
         "rocm-linker",
         r"ROCmlinker.{0,300}?notfound|SetanyofTRITON_HIP_LLD_PATH|TRITON_HIP_LLD_PATH['’]?toitspath",
     ),
+    Phrase("no-user", r"getpwuid\(\):uidnotfound"),
     Phrase("log-settings", r"Invalidlogsettings:.{1,400}?registeredlognames"),
     Phrase("fsdp-params", r"only(?:supports)?FSDPwithuse_orig_params=True"),
     Phrase(
@@ -346,7 +347,7 @@ PHRASES = (
         "generated-cpp",
         r"unresolvedexternalsymbol(?P<symbol>aoti_\w{1,80}?)referenced|CppCompileError|C\+\+compileerror|Command'\['[^']{0,200}(?:g\+\+|clang\+\+|c\+\+)'.{1,3000}?/torchinductor_[^']{1,200}\.cpp'\]'returnednon-zero|"
         + _HASHED
-        + r"(?:\.main)?\.(?:cpp|h):\d{1,7}:\d{1,7}:(?:fatal)?error:|torchinductor_[^:]{1,200}\.(?:cpp|h):\d{1,7}:\d{1,7}:(?:fatal)?error:",
+        + r"(?:\.main)?\.(?:cpp|h):\d{1,7}:\d{1,7}:(?:fatal)?error:|torchinductor_[^:]{1,200}\.(?:cpp|h):\d{1,7}:\d{1,7}:(?:fatal)?error:|torch[/\\]include[/\\]ATen[/\\]cpu[/\\]vec[/\\][\w./\\]{1,80}(?::\d{1,7}:\d{1,7}:(?:fatal)?|\(\d{1,7}\):)error",
     ),
     Phrase("triton-passes", r"PassManager::runfailed|MLIRpasspipeline"),
     Phrase("internal-triton", _HASHED + r"\.py:\d{1,7}:\d{1,7}:error:"),
@@ -386,8 +387,7 @@ PHRASES = (
     ),
     Phrase(
         "engine-start",
-        r"EngineCorefailedtostart|Enginecoreinitializationfailed|EngineprocessfailedtostartError"
-        r"|Engineprocessfailedtostart|WorkerProcinitializationfailed|WorkerProcfailedtostart",
+        r"EngineCorefailedtostart|Enginecoreinitializationfailed|Engineprocessfailedtostart|WorkerProcinitializationfailed|WorkerProcfailedtostart",
     ),
     Phrase(
         "engine-died",

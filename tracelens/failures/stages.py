@@ -54,6 +54,7 @@ _OF_CAUSE: dict[str, Stage] = {
     "fsdp-params": "dynamo",
     "log-settings": "unknown",
     "native-op": "unknown",
+    "no-user": "unknown",
     "recompile-error": "unknown",
     "generated-cpp": "toolchain",
     "ptxas": "triton",

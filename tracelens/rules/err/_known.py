@@ -53,6 +53,7 @@ TITLES = {
     "log-settings": "TORCH_LOGS has a name that this torch does not know",
     "native-op": "a layer of the engine has no `forward_native`, which compiling calls for",
     "nccl-error": "a call of NCCL failed",
+    "no-user": "the user that the process runs as has no name",
     "not-built": "this torch is built without the device that is asked for",
     "onnx-export": "the model could not be exported to ONNX",
     "operator-aliases": "a custom operator returns, or is said to return, one of its arguments",

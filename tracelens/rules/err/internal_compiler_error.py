@@ -81,6 +81,12 @@ def _is_nameless(data: FailureData) -> bool:
     return staged and (is_above(data) or not data.function.isidentifier())
 
 
+def _is_solved(data: FailureData) -> bool:
+    """Tell whether a setting, or a newer release, mends it, and torch has had the report."""
+    found = known(data)
+    return found is not None and found.name == "combo-kernels"
+
+
 def _is_older(data: FailureData) -> bool:
     """Tell whether the log names a torch, and there is a newer one."""
     told = data.facts.get("torch", "")
@@ -255,7 +261,8 @@ class InternalCompilerError(FailureRule):
             when="the failure ended the program, in AOTAutograd or Inductor, not in `backward()`, "
             "and the log does not name the function",
             applies=lambda data: (
-                _is_nameless(data) and not (in_backward(data) or is_elsewhere(data))
+                _is_nameless(data)
+                and not (in_backward(data) or is_elsewhere(data) or _is_solved(data))
             ),
             proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
         ),
@@ -300,7 +307,7 @@ class InternalCompilerError(FailureRule):
             env='TORCHDYNAMO_REPRO_AFTER="aot"',
             since="2.0",
             when="the stages of torch",
-            applies=lambda data: _of_torch(data) and not is_elsewhere(data),
+            applies=lambda d: _of_torch(d) and not (is_elsewhere(d) or _is_solved(d)),
             proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
         ),
         Remedy(

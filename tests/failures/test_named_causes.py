@@ -1,0 +1,112 @@
+# ruff: noqa: E501, RUF001 -- lines that torch and others print
+"""Errors that one line decides: whose they are, and what to do, beside what only sounds alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracelens import Finding, SourceError, analyze
+
+SITE = "/home/ana/venv/lib/python3.11/site-packages"
+
+
+def told(text: str, folder: Path) -> Finding:
+    path = folder / "post.txt"
+    path.write_text(text, encoding="utf-8")
+    return analyze(str(path)).told[0]
+
+
+def ids(found: Finding) -> list[str]:
+    return [one.id for one in found.advice]
+
+
+NO_USER = "KeyError: 'getpwuid(): uid not found: 1042'\n"
+FOLLOWS = f"AssertionError: Artifact of type=precompile already registered in mega-cache artifact factory {SITE}/torch/compiler/_cache.py:74\n"
+GETS_USER = f"""Traceback (most recent call last):
+  File "{{}}", line 26, in default_cache_dir
+    username = getpass.getuser()
+  File "/usr/lib/python3.11/getpass.py", line 169, in getuser
+    return pwd.getpwuid(os.getuid())[0]
+{NO_USER}"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        NO_USER,
+        f"First error:\n```\n{NO_USER}```\nThen most cases fail with:\n```\n  {FOLLOWS}```\n",
+        GETS_USER.format(f"{SITE}/torch/_inductor/runtime/cache_dir_utils.py"),
+    ],
+)
+def test_a_user_without_a_name_comes_before_what_follows_from_it(text: str, tmp_path: Path) -> None:
+    found = told(text, tmp_path)
+    assert found.title.startswith("the user that the process runs as has no name")
+    assert ids(found) == ["known-message"]
+    assert "TORCHINDUCTOR_CACHE_DIR" in (found.advice[0].env or "")
+
+
+def test_another_programs_user_is_nobodys(tmp_path: Path) -> None:
+    with pytest.raises(SourceError):
+        told(GETS_USER.format("/srv/app/paths.py"), tmp_path)
+
+
+def test_an_artifact_alone_has_no_user_as_its_cause(tmp_path: Path) -> None:
+    assert "no name" not in told(FOLLOWS, tmp_path).title
+
+
+SCHEDULER = """  File "/home/ana/venv/lib/python3.11/site-packages/torch/_inductor/scheduler.py", line 5440, in _codegen
+    raise AssertionError(f"{type(self)=}")
+torch._inductor.exc.InductorError: AssertionError: SAID
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "is_combo"),
+    [
+        ("type(self)=<class 'torch._inductor.scheduler.Scheduler'>", True),
+        ("node is not fused", False),
+    ],
+)
+def test_a_combined_kernel_is_switched_off(said: str, is_combo: bool, tmp_path: Path) -> None:
+    found = told(SCHEDULER.replace("SAID", said), tmp_path)
+    assert found.code == "ERR017"
+    assert ("combined kernel" in found.title) is is_combo
+    assert ("suppress" in ids(found)) is not is_combo
+    assert (ids(found) == ["known-message"]) is is_combo
+
+
+VEC = "{folder}/vec_n.h:143:32: error: ‘blendv’ is not a member of ‘at::vec::CPU_CAPABILITY::Vectorized<c10::Float8_e4m3fn>’\n"
+INTRINSIC = (
+    "{folder}/vec512/vec512.h:88:9: error: ‘_mm512_cvtne2ps_pbh’ was not declared in this scope\n"
+)
+HEADERS = f"{SITE}/torch/include/ATen/cpu/vec"
+SCRIPT = "```python\nimport torch\n\n\ndef narrow(x):\n    return x.to(torch.float8_e4m3fn)\n\n\ntorch.compile(narrow)(torch.ones(8, dtype=torch.bool))\n```\n"
+
+
+@pytest.mark.parametrize("script", ["", SCRIPT])
+def test_a_function_that_vectors_lack_is_generated_codes(script: str, tmp_path: Path) -> None:
+    said = VEC.format(folder=HEADERS)
+    found = told(f"```\n{said}```\n{script}" if script else said, tmp_path)
+    assert found.code == "ERR007"
+    assert ids(found) == ["scalar", "leave-out", "newer-torch", "report"]
+    assert "`Float8_e4m3fn`" in found.advice[0].text
+
+
+def test_microsofts_compiler_says_it_in_other_words(tmp_path: Path) -> None:
+    said = r"C:\venv\Lib\site-packages\torch\include\ATen\cpu\vec\vec_n.h(143): error C2039: 'blendv': is not a member of 'at::vec::AVX2::Vectorized<c10::Float8_e5m2>'"
+    found = told(f"{said}\n", tmp_path)
+    assert (found.code, ids(found)[0]) == ("ERR007", "scalar")
+
+
+def test_an_instruction_that_the_compiler_does_not_know_is_the_compilers(tmp_path: Path) -> None:
+    found = told(INTRINSIC.format(folder=HEADERS), tmp_path)
+    assert (found.code, ids(found)[0]) == ("ERR007", "compiler")
+
+
+def test_headers_that_extensions_include_are_not_generated_codes(tmp_path: Path) -> None:
+    with pytest.raises(SourceError):
+        told(VEC.format(folder="/home/ana/proj/third_party/simd"), tmp_path)
+    with pytest.raises(SourceError):
+        told(SCRIPT, tmp_path)
