@@ -110,3 +110,77 @@ def test_headers_that_extensions_include_are_not_generated_codes(tmp_path: Path)
         told(VEC.format(folder="/home/ana/proj/third_party/simd"), tmp_path)
     with pytest.raises(SourceError):
         told(SCRIPT, tmp_path)
+
+
+CALLED = f"""  File "{SITE}/fastops/gate.py", line 58, in fused_gate
+    return torch.ops.fastops.fused_gate.default(x)
+  File "{SITE}/torch/_ops.py", line 756, in __call__
+    return self._op(*args, **kwargs)
+RuntimeError: CUDA error: operation not permitted when stream is capturing
+"""
+ENGINE = f"""
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "{SITE}/{{}}.py", line 436, in capture
+    self.capture_one(size)
+"""
+
+
+@pytest.mark.parametrize(
+    ("recorder", "switch"),
+    [
+        ("sglang/srt/model_executor/cuda_graph_runner", "--disable-cuda-graph"),
+        ("vllm/compilation/cuda_graph", "--enforce-eager"),
+        ("vllm/v1/worker/gpu/cudagraph_utils", "--enforce-eager"),
+    ],
+)
+def test_what_an_engine_records_no_mode_reaches(recorder: str, switch: str, tmp_path: Path) -> None:
+    found = told(CALLED + ENGINE.format(recorder), tmp_path)
+    assert ids(found)[:2] == ["engine-graphs", "recorded-operator"]
+    assert recorder.partition("/")[0] in found.advice[0].text
+    assert switch in (found.advice[0].code or "")
+    assert "`fused_gate` of `fastops`" in found.advice[1].text
+    assert not {"no-graphs", "warm-up"} & set(ids(found))
+
+
+@pytest.mark.parametrize("recorder", ["torch/_inductor/cudagraph_trees", "myengine/cuda_graph"])
+def test_what_torch_or_the_program_records_has_torchs_ways_out(
+    recorder: str, tmp_path: Path
+) -> None:
+    found = told(CALLED + ENGINE.format(recorder), tmp_path)
+    assert "engine-graphs" not in ids(found)
+    assert {"no-graphs", "warm-up"} <= set(ids(found))
+
+
+ON_WINDOWS = r"""subprocess.CalledProcessError: Command '['{}', 'C:\\Users\\ana\\AppData\\Local\\Temp\\tmpab12cd34\\cuda_utils.c', '-O3', '-shared', '-fPIC', '-Wno-psabi', '-o', 'C:\\Users\\ana\\AppData\\Local\\Temp\\tmpab12cd34\\cuda_utils.cp311-win_amd64.pyd', '-lcuda', '-LC:\\venv\\Lib\\site-packages\\triton\\backends\\nvidia\\lib']' returned non-zero exit status 1.
+"""
+
+
+@pytest.mark.parametrize(
+    ("compiler", "is_gcc"),
+    [
+        (r"C:\\msys64\\mingw64\\bin\\gcc.exe", True),
+        (r"C:\\TDM-GCC-64\\bin\\gcc.EXE", True),
+        (r"C:\\Strawberry\\c\\bin\\gcc", True),
+        (r"C:\\venv\\Lib\\site-packages\\triton\\runtime\\tcc\\tcc.exe", False),
+        (r"C:\\BuildTools\\VC\\bin\\Hostx64\\x64\\cl.exe", False),
+    ],
+)
+def test_a_gcc_on_windows_is_taken_away(compiler: str, is_gcc: bool, tmp_path: Path) -> None:
+    found = told(ON_WINDOWS.format(compiler), tmp_path)
+    assert found.code == "ERR006"
+    assert ("no-mingw" in ids(found)) is is_gcc
+    assert ("see-windows" in ids(found)) is not is_gcc
+    assert "libcuda" not in ids(found)
+
+
+LINKED = "torch._inductor.exc.InductorError: CalledProcessError: Command '['/usr/bin/gcc', '/tmp/tmpab12cd34/cuda_utils.c', '-O3', '-shared', '-fPIC', '-o', '/tmp/tmpab12cd34/cuda_utils.so', {}'-L/usr/lib/x86_64-linux-gnu']' returned non-zero exit status 1.\n"
+
+
+@pytest.mark.parametrize("driver", ["'-lcuda', ", ""])
+def test_what_links_with_the_driver_may_not_find_it(driver: str, tmp_path: Path) -> None:
+    found = told(LINKED.format(driver), tmp_path)
+    assert found.code == "ERR006"
+    assert ("libcuda" in ids(found)) is bool(driver)
+    assert "no-mingw" not in ids(found)

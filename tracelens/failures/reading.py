@@ -24,6 +24,7 @@ from tracelens.failures.home import is_own_name, line_of
 from tracelens.failures.messages import is_break
 from tracelens.failures.pasted import LAST_LINES, STOPS, alone, is_pasted, refused_line
 from tracelens.failures.program_lines import above, is_twice, own_facts, traced, user_line
+from tracelens.failures.recording import recording
 from tracelens.failures.stages import is_compiler, is_generated
 from tracelens.failures.standing import item_at, stands
 from tracelens.failures.way import asserted, reached
@@ -161,6 +162,7 @@ def told(episode: Episode) -> Told | None:
         cause=cause,
         facts=facts
         | _met(cause, frames, raised)
+        | recording(cause, frames)
         | ({} if own else above(episode, frames))
         | (reached(episode) if cause in _BY_COMPILER else {})
         | asserted(episode, start)

@@ -15,6 +15,7 @@ from tracelens.rules.err._known_kernels import KERNELS
 from tracelens.rules.err._known_messages import refused
 from tracelens.rules.err._known_uses import USES
 from tracelens.rules.err._of_packages import mend
+from tracelens.rules.err._recorded_graphs import RECORDED, records_itself
 
 __all__ = ["KNOWN", "TITLES", "title_of"]
 
@@ -335,6 +336,7 @@ KNOWN = (
         when="double backward",
         proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
     ),
+    *RECORDED,
     Remedy(
         "no-graphs",
         lambda d: (
@@ -345,7 +347,7 @@ KNOWN = (
         ),
         code='torch.compile(model, mode="max-autotune-no-cudagraphs")  # or the default mode',
         applies=lambda d: (
-            d.cause in {"capture", "graph-pool"}
+            (records_itself(d) or d.cause == "graph-pool")
             and (not lacks(d) or "CUDA graph trees" in lacking(d))
         ),
         since="2.1",
