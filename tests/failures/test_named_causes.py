@@ -184,3 +184,38 @@ def test_what_links_with_the_driver_may_not_find_it(driver: str, tmp_path: Path)
     assert found.code == "ERR006"
     assert ("libcuda" in ids(found)) is bool(driver)
     assert "no-mingw" not in ids(found)
+
+
+CUT_HEAD = f"""scale=FakeTensor(..., device='cuda:0', size=()), axiswise_dim=None
+orig=FakeTensor(..., device='cuda:0', size=(64, 32), dtype=torch.bfloat16,
+           grad_fn=<_MadeBackward>)), **{{}}):
+SAID
+
+from user code:
+   File "{SITE}/floats/linear.py", line 584, in forward
+    output = product(x, w)
+"""
+TWO = "Unable to cast (FakeTensor(..., device='cuda:0', size=(64, 64), dtype=torch.bfloat16), FakeTensor(..., device='cuda:0', size=())) to Tensor"
+
+
+@pytest.mark.parametrize(
+    ("said", "title"),
+    [
+        (TWO, "an operator returned several tensors where a library takes one"),
+        ("mat1 and mat2 shapes cannot be multiplied (8x4 and 8x8)", "a matrix product of tensors"),
+        ("The size is not one of those that it takes", "The size is not one"),
+    ],
+)
+def test_a_message_without_its_head_stands_before_the_users_code(
+    said: str, title: str, tmp_path: Path
+) -> None:
+    found = told(CUT_HEAD.replace("SAID", said), tmp_path)
+    assert found.code == "ERR015"
+    assert title in found.title
+    assert found.message.count("**{}") == 0
+    assert "the stack of the code" not in found.title
+
+
+def test_without_a_message_before_it_the_users_code_is_an_end(tmp_path: Path) -> None:
+    found = told(CUT_HEAD.partition("SAID\n")[2], tmp_path)
+    assert found.code == "LOG001"

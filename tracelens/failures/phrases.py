@@ -314,8 +314,7 @@ PHRASES = (
     ),
     Phrase(
         "no-openmp",
-        r"'?omp\.h'?(?::Nosuchfile|filenotfound)|cannotfind-lg?omp\b|librarynotfoundfor-lomp|library'l?g?omp'notfound"
-        r"|unsupportedoption['‘]-fopenmp",
+        r"'?omp\.h'?(?::Nosuchfile|filenotfound)|cannotfind-lg?omp\b|librarynotfoundfor-lomp|library'l?g?omp'notfound|unsupportedoption['‘]-fopenmp",
     ),
     Phrase(
         "fake-tensors",
@@ -324,6 +323,7 @@ PHRASES = (
         r"|whenmakingfaketensorcall|Nofakekernelwasfound|registeredafakeclass|register_fake\(\.\.\.\)|\w_fake(?:_impl)?\(\)(?:missing\d{1,2}required|gotanunexpectedkeyword|gotmultiplevalues|takes(?:from)?\d{1,2}(?:to\d{1,2})?positional)|registertheFakeimpl"
         r"|torch\.Size\(\[[^\]]{0,200}?\b[su]\d|Pleaseconvertall(?:Tensors|tensors)toFakeTensorsfirst|Cannotcall\w{1,40}\(\)ontensorwithsymbolicsizes/strides",
     ),
+    Phrase("fake-tensors", r"(?<=\}\):)(?!got)\w.{1,1500}?fromusercode:File"),
     Phrase(
         "ptxas",
         r"Command'?\[['\"][^'\"]{1,300}ptxas(?:\.exe)?['\"].{1,600}?--gpu-name=(?P<arch>sm_\w{1,6}).{1,600}?non-zeroexitstatus"
