@@ -219,3 +219,40 @@ def test_a_message_without_its_head_stands_before_the_users_code(
 def test_without_a_message_before_it_the_users_code_is_an_end(tmp_path: Path) -> None:
     found = told(CUT_HEAD.partition("SAID\n")[2], tmp_path)
     assert found.code == "LOG001"
+
+
+SAID = "We train, and it throws **torch._dynamo.exc.InternalTorchDynamoError: {}** when a guard is made. I collect it below:\n```\n[DUPLICATE_INPUT] guard = Name: \"L['self'].buffer\"\n```\n"
+GUARDED = f"""Traceback (most recent call last):
+  File "{SITE}/torch/_dynamo/convert_frame.py", line 470, in _compile
+    check_fn = CheckFunctionManager(
+  File "{SITE}/torch/_dynamo/guards.py", line 171, in get
+    return eval(name, self.scope, CLOSURE_VARS)
+  File "<string>", line 1, in <module>
+NameError: name 'torch' is not defined
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "/home/ana/proj/train.py", line 9, in main
+    f(x)
+  File "{SITE}/torch/_dynamo/convert_frame.py", line 502, in _compile
+    raise InternalTorchDynamoError() from e
+torch._dynamo.exc.InternalTorchDynamoError
+"""
+
+
+@pytest.mark.parametrize("text", [SAID.format("name 'torch' is not defined"), GUARDED])
+def test_a_guard_that_names_torch_is_dynamos(text: str, tmp_path: Path) -> None:
+    found = told(text, tmp_path)
+    assert "while it made a guard" in found.title
+    assert found.title.endswith("name 'torch' is not defined")
+    assert ids(found)[0] == "dtype-key"
+    assert not {"not-read", "verbose", "inner", "report"} & set(ids(found))
+    assert "calls `<module>`" not in found.message
+
+
+def test_another_name_that_is_missing_is_the_programs(tmp_path: Path) -> None:
+    found = told(SAID.format("name 'helper' is not defined"), tmp_path)
+    assert found.title.endswith("name 'helper' is not defined")
+    assert "dtype-key" not in ids(found)
+    assert "verbose" in ids(found)

@@ -18,7 +18,7 @@ from tracelens.failures.cut import (
     without_stub,
 )
 from tracelens.failures.debugged import context_of
-from tracelens.failures.elsewhere import built_by_pip, exported, lone, quoted, refusal
+from tracelens.failures.elsewhere import built_by_pip, exported, lone, quoted, refusal, whole
 from tracelens.failures.guarding import guarding
 from tracelens.failures.home import is_own_name, line_of
 from tracelens.failures.messages import is_break
@@ -345,8 +345,8 @@ def _says(episode: Episode, at: int) -> bool:
 def _message(episode: Episode, start: int) -> str:
     """Return the message from ``start`` on in full, lines below it and all."""
     item = episode.items[start]
-    if isinstance(item, Diagnostic):
-        return item.diagnostic
+    if said := whole(item):
+        return said
     first = item.message or item.bare if isinstance(item, Raised) else line_of(item)
     parts = named(first.strip())
     for one in episode.items[start + 1 : start + MAX_LINES]:
