@@ -256,3 +256,43 @@ def test_another_name_that_is_missing_is_the_programs(tmp_path: Path) -> None:
     assert found.title.endswith("name 'helper' is not defined")
     assert "dtype-key" not in ids(found)
     assert "verbose" in ids(found)
+
+
+BROKEN = """V0812 15:05:52.194000 1848 torch/_dynamo/symbolic_convert.py:556] [4/0] [__graph_breaks] Graph break in user code at /home/ana/proj/model.py:12
+V0812 15:05:52.194000 1848 torch/_dynamo/symbolic_convert.py:556] [4/0] [__graph_breaks] Graph Break Reason: Unsupported method call
+V0812 15:05:52.194000 1848 torch/_dynamo/symbolic_convert.py:556] [4/0] [__graph_breaks]   Explanation: Dynamo does not know how to trace method `__eq__` of class `<unknown type>`
+V0812 15:05:52.194000 1848 torch/_dynamo/symbolic_convert.py:556] [4/0] [__graph_breaks]   Hint: Avoid calling `<unknown type>.__eq__` in your code.
+V0812 15:05:52.194000 1848 torch/_dynamo/symbolic_convert.py:556] [4/0] [__graph_breaks]   Hint: Please report an issue to PyTorch.
+V0812 15:05:52.194000 1848 torch/_dynamo/symbolic_convert.py:556] [4/0] [__graph_breaks]
+V0812 15:05:52.194000 1848 torch/_dynamo/symbolic_convert.py:556] [4/0] [__graph_breaks]   Developer debug context: call_method GetAttrVariable(CONTEXT) __eq__
+"""
+ENDED = """torch._dynamo.exc.Unsupported: Unsupported method call
+  Explanation: Dynamo does not know how to trace method `__eq__` of class `<unknown type>`
+  Hint: Avoid calling `<unknown type>.__eq__` in your code.
+
+  Developer debug context: call_method GetAttrVariable(CONTEXT) __eq__ [UserFunctionVariable()] {}
+
+
+from user code:
+   File "/home/ana/proj/model.py", line 12, in forward
+    return self.spike(x)
+"""
+
+
+@pytest.mark.parametrize("text", [BROKEN, ENDED])
+@pytest.mark.parametrize(
+    ("context", "is_function"),
+    [
+        ("AutogradFunctionVariable(), setup_context", True),
+        ("AutogradFunctionVariable(), vmap", False),
+        ("UserDefinedObjectVariable(Config), setup_context", False),
+    ],
+)
+def test_setup_context_is_compared_by_torch_itself(
+    text: str, context: str, is_function: bool, tmp_path: Path
+) -> None:
+    found = told(text.replace("CONTEXT", context), tmp_path)
+    assert found.code == ("GBR012" if text is BROKEN else "ERR016")
+    assert ("own-function" in ids(found)) is is_function
+    hinted = [one for one in found.advice if "<unknown type>" in one.text]
+    assert not (is_function and hinted)
