@@ -296,3 +296,32 @@ def test_setup_context_is_compared_by_torch_itself(
     assert ("own-function" in ids(found)) is is_function
     hinted = [one for one in found.advice if "<unknown type>" in one.text]
     assert not (is_function and hinted)
+
+
+DEBUGGED = "But there is an error:\nException has occurred: {}\n{}\n"
+LOOKED_UP = 'KeyError: <code object step at 0x7f86a04066b0, file "/home/ana/proj/train.py", line 99>\n\nDuring handling\n'
+
+
+@pytest.mark.parametrize("behind", ["", LOOKED_UP])
+def test_a_debugger_shows_the_message_in_the_next_line(behind: str, tmp_path: Path) -> None:
+    found = told(DEBUGGED.format("Unsupported", "generator") + behind, tmp_path)
+    assert found.code == "ERR016"
+    assert found.title == "what is to be compiled is itself a generator: generator"
+    assert "code object" not in found.message
+    other = told(DEBUGGED.format("Unsupported", "hasattr TensorVariable") + behind, tmp_path)
+    assert (other.code, "hasattr TensorVariable" in other.title) == ("ERR016", True)
+    assert "generator" not in other.title
+
+
+def test_a_key_that_is_missing_is_an_error_where_nothing_else_is(tmp_path: Path) -> None:
+    said = f"""Traceback (most recent call last):
+  File "{SITE}/torch/_dynamo/convert_frame.py", line 470, in _compile
+    return self.codes[code]
+{LOOKED_UP}"""
+    found = told(said, tmp_path)
+    assert "code object" in found.message
+
+
+def test_generators_have_a_name_of_their_own_in_newer_torch(tmp_path: Path) -> None:
+    said = "torch._dynamo.exc.Unsupported: Attempt to trace generator\n  Explanation: Generators cannot be compiled directly with `torch.compile`.\n"
+    assert told(said, tmp_path).title.startswith("what is to be compiled is itself a generator")
