@@ -211,3 +211,21 @@ def test_shapes_of_parameters_are_as_many_as_the_model_has(
     assert ("per-shape" in ids) is bounded
     assert ("record-dynamic" in ids) is not bounded
     assert not bounded or found.advice[0].setting == "torch._dynamo.config.cache_size_limit = 64"
+
+
+FIRST = (
+    "[2023-03-28 10:14:51,227] torch._dynamo.convert_frame: [WARNING] torch._dynamo hit config.cache_size_limit (64)\n"
+    "   function: 'draw_text' (/home/ana/venv/lib/python3.9/site-packages/matplotlib/backends/backend_agg.py:212)\n"
+    "   reasons:  d == 2.0\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [(FIRST, "torch._dynamo"), (FIRST.replace("reasons: ", "last reason:"), "torch.compiler")],
+)
+def test_torch_2_0_leaves_out_by_another_name(text: str, name: str, tmp_path: Path) -> None:
+    found = next(one for one in told(tmp_path, text) if one.code == "RCP001")
+    left = next(one for one in found.advice if one.id == "leave-package")
+    assert left.code == f"@{name}.disable"
+    assert (left.since == "2.0") is (name == "torch._dynamo")

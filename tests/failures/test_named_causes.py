@@ -325,3 +325,21 @@ def test_a_key_that_is_missing_is_an_error_where_nothing_else_is(tmp_path: Path)
 def test_generators_have_a_name_of_their_own_in_newer_torch(tmp_path: Path) -> None:
     said = "torch._dynamo.exc.Unsupported: Attempt to trace generator\n  Explanation: Generators cannot be compiled directly with `torch.compile`.\n"
     assert told(said, tmp_path).title.startswith("what is to be compiled is itself a generator")
+
+
+@pytest.mark.parametrize("below", ["Traceback (most recent call last):", "Set TORCHDYNAMO", ""])
+def test_a_result_of_level_zero_ends_with_its_line(below: str, tmp_path: Path) -> None:
+    said = f"RuntimeError: Triton Error [ZE]: ZE_RESULT_ERROR_MODULE_BUILD_FAILURE\n{below}\n"
+    found = told(said, tmp_path)
+    assert found.code == "ERR022"
+    assert found.title.endswith("ZE_RESULT_ERROR_MODULE_BUILD_FAILURE")
+
+
+def test_what_vllm_does_not_find_may_follow_from_another_error(tmp_path: Path) -> None:
+    found = told("AssertionError: failed to get the hash of the compiled graph\n", tmp_path)
+    assert found.advice[0].text.startswith("Where another error stands above it")
+
+
+def test_a_process_that_is_started_compiles_for_itself(tmp_path: Path) -> None:
+    said = "AttributeError: Can't pickle local object 'convert_frame.<locals>._convert_frame'\n"
+    assert "compiles it there" in told(said, tmp_path).advice[0].text

@@ -185,7 +185,7 @@ PHRASES = (
     ),
     Phrase(
         "xpu-build",
-        r"TritonError\[ZE\]|IntelGPUError|TritonZEBINcodegenerror|(?P<result>(?:ZE|UR)_RESULT_ERROR_(?!OUT_OF_)[A-Z_]{1,60}?)(?:Set|[^A-Z_]|$)|IGC:(?P<igc>InternalCompilerError)"
+        r"TritonError\[ZE\]|IntelGPUError|TritonZEBINcodegenerror|(?P<result>(?:ZE|UR)_RESULT_ERROR_(?!OUT_OF_)[A-Z_]{1,60}?)(?:[A-Z][a-z]|[^A-Z_]|$)|IGC:(?P<igc>InternalCompilerError)"
         r"|L0buildmodulefailed|PI_ERROR_BUILD_PROGRAM_FAILURE|ocloc(?:failed|error)|triton/backends/intel/.{0,400}?Assertion[`'‘].{1,200}?failed"
         r"|Command'?\[['\"](?:[^'\"]{0,200}?[/\\])?(?P<tool>ocloc)(?:\.exe)?['\"].{0,2000}?(?:non-zeroexitstatus|diedwith)",
     ),

@@ -18,7 +18,7 @@ from tracelens.frames.recompile_cost import CompiledFrame, cost_of
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile, StackFrame, TensorMismatch
-from tracelens.report import Confidence, Cost, EvidenceLine, Finding, Severity
+from tracelens.report import Advice, Confidence, Cost, EvidenceLine, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.report.stories import recompiles as recompiles_of
 from tracelens.rules import Rule
@@ -241,9 +241,30 @@ torch._dynamo hit config.recompile_limit (8)
             where=user_code.where(line),
             evidence=_quotes(place, seen, history),
             cost=_cost(first, history, frames),
-            advice=self.advise(data),
+            advice=_for_first(self.advise(data)) if _is_first(hits) else self.advise(data),
             data=data,
         )
+
+
+#: What leaves a function out, by its name since torch 2.1, and by the one that 2.0 has as well.
+_LEFT, _LEFT_FIRST = "@torch.compiler.disable", "@torch._dynamo.disable"
+#: How torch 2.0 and 2.1 tell the reasons, where later ones tell the last.
+_OF_FIRST = ("   reasons:", "reasons: [")
+
+
+def _is_first(hits: Sequence[tuple[Place, Seen[RecompileLimit]]]) -> bool:
+    """Tell whether the warning is in the words of torch 2.0 and 2.1."""
+    return any(mark in seen.text for _, seen in hits for mark in _OF_FIRST)
+
+
+def _for_first(given: Sequence[Advice]) -> list[Advice]:
+    """Return advice in names that torch 2.0 has, too."""
+    return [
+        one.model_copy(update={"code": one.code.replace(_LEFT, _LEFT_FIRST), "since": "2.0"})
+        if one.code and _LEFT in one.code
+        else one
+        for one in given
+    ]
 
 
 def _join_nameless(
