@@ -20,6 +20,18 @@ _USER = (
     "Original traceback:",
 )
 
+#: Causes for which a function may be left out of what is compiled.
+_LEFT_OUT = frozenset(
+    {
+        "fake-tensors",
+        "internal-compiler",
+        "internal-dynamo",
+        "internal-triton",
+        "lost-size",
+        "triton-passes",
+        "unknown",
+    }
+)
 _TRACEBACK = "Traceback (most recent call last)"
 #: Functions that make an object, and those that call a module of torch.
 _MAKES = frozenset({"__init__", "__new__"})
@@ -68,12 +80,14 @@ def user_line(episode: Episode, frames: list[Traced]) -> StackFrame | None:
     return None
 
 
-def above(episode: Episode, frames: list[Traced]) -> dict[str, str]:
+def above(cause: str, episode: Episode, frames: list[Traced]) -> dict[str, str]:
     """Return ``above`` where the program's line only leads to compiled code, or hosts the program.
 
     Dynamo's wrapper, or the compiler, stands in front of every frame of compiled code. What a
     class of tensors does instead of an operator is called by torch, whatever was copied.
     """
+    if cause not in _LEFT_OUT:
+        return {}
     one = None if _nearest(_frames(episode, frames)) else _nearest(_ended(episode, frames))
     if one is None or one.function.startswith("__torch_"):
         return {}

@@ -163,7 +163,7 @@ def told(episode: Episode) -> Told | None:
         facts=facts
         | _met(cause, frames, raised)
         | recording(cause, frames)
-        | ({} if own else above(episode, frames))
+        | ({} if own else above(cause, episode, frames))
         | (reached(episode) if cause in _BY_COMPILER else {})
         | asserted(episode, start)
         | guarding(cause, episode, frames)
