@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
@@ -18,13 +17,14 @@ from tracelens.frames.recompile_cost import CompiledFrame, cost_of
 from tracelens.logs.guards import GuardTree
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile, StackFrame, TensorMismatch
-from tracelens.report import Advice, Confidence, Cost, EvidenceLine, Finding, Severity
+from tracelens.report import Confidence, Cost, EvidenceLine, Finding, Severity
 from tracelens.report.stories import Story
 from tracelens.report.stories import recompiles as recompiles_of
 from tracelens.rules import Rule
 from tracelens.rules.rcp._by_cause import BY_CAUSE, NUMBERS, is_of_object
 from tracelens.rules.rcp._data import Function, RecompileData, guards_of
-from tracelens.rules.rcp._limit_raised import RECORD, called_at, callee, untold
+from tracelens.rules.rcp._first_words import for_first, is_first
+from tracelens.rules.rcp._limit_raised import RECORD, called_at, callee, fatal_among, untold
 from tracelens.rules.rcp._raised_limit import LIMIT_KNOB, PER_SHAPE, RAISE_LIMIT
 from tracelens.rules.rcp._states import too_few
 from tracelens.words import plural
@@ -166,7 +166,7 @@ torch._dynamo hit config.recompile_limit (8)
                 key = (limit.function, limit.file, limit.line)
                 groups.setdefault(key, []).append((place, seen))
         _join_nameless(groups)
-        fatal = _fatal_among([place for place, _ in limits.events()], failures, endings)
+        fatal = fatal_among([place for place, _ in limits.events()], failures, endings)
         fullest: dict[tuple[str, str, int], History] = {}
         for own in found:
             held = fullest.setdefault(own.definition, own)
@@ -241,30 +241,9 @@ torch._dynamo hit config.recompile_limit (8)
             where=user_code.where(line),
             evidence=_quotes(place, seen, history),
             cost=_cost(first, history, frames),
-            advice=_for_first(self.advise(data)) if _is_first(hits) else self.advise(data),
+            advice=for_first(self.advise(data)) if is_first(hits) else self.advise(data),
             data=data,
         )
-
-
-#: What leaves a function out, by its name since torch 2.1, and by the one that 2.0 has as well.
-_LEFT, _LEFT_FIRST = "@torch.compiler.disable", "@torch._dynamo.disable"
-#: How torch 2.0 and 2.1 tell the reasons, where later ones tell the last.
-_OF_FIRST = ("   reasons:", "reasons: [")
-
-
-def _is_first(hits: Sequence[tuple[Place, Seen[RecompileLimit]]]) -> bool:
-    """Tell whether the warning is in the words of torch 2.0 and 2.1."""
-    return any(mark in seen.text for _, seen in hits for mark in _OF_FIRST)
-
-
-def _for_first(given: Sequence[Advice]) -> list[Advice]:
-    """Return advice in names that torch 2.0 has, too."""
-    return [
-        one.model_copy(update={"code": one.code.replace(_LEFT, _LEFT_FIRST), "since": "2.0"})
-        if one.code and _LEFT in one.code
-        else one
-        for one in given
-    ]
 
 
 def _join_nameless(
@@ -274,26 +253,6 @@ def _join_nameless(
     if len(groups) == 2 and (nameless := groups.get(("", "", 0))):
         del groups[("", "", 0)]
         next(iter(groups.values())).extend(nameless)
-
-
-def _fatal_among(
-    places: Sequence[Place], failures: Table[Failure], endings: Table[Ending]
-) -> set[Place]:
-    """Return those of ``places`` after which torch raised an exception instead of going on."""
-    ends = [at for at, seen in failures.events() if seen.record.is_limit]
-    for seen in endings.where(lambda one: one.cause == "recompile-limit" and not one.suppressed):
-        if not seen.record.fact("quoted"):
-            ends += [at._replace(line=at.line_of(seen.record.at)) for at in seen.places]
-    found: set[Place] = set()
-    ordered = sorted(places, key=_by_line)
-    for at in ends:
-        before = bisect_left(ordered, (at.input, at.line), key=_by_line)
-        found.update(one for one in ordered[:before][-1:] if one.input == at.input)
-    return found
-
-
-def _by_line(place: Place) -> tuple[str, int]:
-    return place.input, place.line
 
 
 def _causes(limit: RecompileLimit, history: History | None) -> list[_Ranked]:
