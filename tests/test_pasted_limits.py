@@ -154,10 +154,10 @@ TRAINS = "   function: 'training_step' (/home/ana/proj/train.py:94)\n"
 SHAPE = "   last reason: 1/0: tensor 'L['{}']{}' size mismatch at index 0. expected 16, actual 64\n"
 IPYTHON = """---------------------------------------------------------------------------
 CacheLimitExceeded                        Traceback (most recent call last)
-Cell In[21], line 5
-      3 results = []
-      4 for i in range(runs):
-----> 5     result = train_run(1e-3)
+Cell In[7], line 3
+      1 for epoch in range(3):
+      2     shuffle(data)
+----> 3     train(data)
 """
 RAISED = """Traceback (most recent call last):
   File "/home/ana/proj/train.py", line 40, in <module>
@@ -214,8 +214,8 @@ def test_shapes_of_parameters_are_as_many_as_the_model_has(
 
 
 FIRST = (
-    "[2023-03-28 10:14:51,227] torch._dynamo.convert_frame: [WARNING] torch._dynamo hit config.cache_size_limit (64)\n"
-    "   function: 'draw_text' (/home/ana/venv/lib/python3.9/site-packages/matplotlib/backends/backend_agg.py:212)\n"
+    "[2023-04-05 01:02:03,456] torch._dynamo.convert_frame: [WARNING] torch._dynamo hit config.cache_size_limit (64)\n"
+    "   function: 'draw_text' (/home/ana/venv/lib/python3.9/site-packages/matplotlib/backends/text.py:31)\n"
     "   reasons:  d == 2.0\n"
 )
 

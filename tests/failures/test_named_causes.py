@@ -36,7 +36,7 @@ GETS_USER = f"""Traceback (most recent call last):
     "text",
     [
         NO_USER,
-        f"First error:\n```\n{NO_USER}```\nThen most cases fail with:\n```\n  {FOLLOWS}```\n",
+        f"What comes first:\n```\n{NO_USER}```\nAnd then, again and again:\n```\n  {FOLLOWS}```\n",
         GETS_USER.format(f"{SITE}/torch/_inductor/runtime/cache_dir_utils.py"),
     ],
 )
@@ -112,9 +112,9 @@ def test_headers_that_extensions_include_are_not_generated_codes(tmp_path: Path)
         told(SCRIPT, tmp_path)
 
 
-CALLED = f"""  File "{SITE}/fastops/gate.py", line 58, in fused_gate
+CALLED = f"""  File "{SITE}/fastops/gate.py", line 21, in fused_gate
     return torch.ops.fastops.fused_gate.default(x)
-  File "{SITE}/torch/_ops.py", line 756, in __call__
+  File "{SITE}/torch/_ops.py", line 1158, in __call__
     return self._op(*args, **kwargs)
 RuntimeError: CUDA error: operation not permitted when stream is capturing
 """
@@ -122,7 +122,7 @@ ENGINE = f"""
 During handling of the above exception, another exception occurred:
 
 Traceback (most recent call last):
-  File "{SITE}/{{}}.py", line 436, in capture
+  File "{SITE}/{{}}.py", line 77, in capture
     self.capture_one(size)
 """
 
@@ -192,7 +192,7 @@ orig=FakeTensor(..., device='cuda:0', size=(64, 32), dtype=torch.bfloat16,
 SAID
 
 from user code:
-   File "{SITE}/floats/linear.py", line 584, in forward
+   File "{SITE}/floats/linear.py", line 33, in forward
     output = product(x, w)
 """
 TWO = "Unable to cast (FakeTensor(..., device='cuda:0', size=(64, 64), dtype=torch.bfloat16), FakeTensor(..., device='cuda:0', size=())) to Tensor"
@@ -221,7 +221,7 @@ def test_without_a_message_before_it_the_users_code_is_an_end(tmp_path: Path) ->
     assert found.code == "LOG001"
 
 
-SAID = "We train, and it throws **torch._dynamo.exc.InternalTorchDynamoError: {}** when a guard is made. I collect it below:\n```\n[DUPLICATE_INPUT] guard = Name: \"L['self'].buffer\"\n```\n"
+SAID = "What it prints is **torch._dynamo.exc.InternalTorchDynamoError: {}** while a guard is made:\n```\n[DUPLICATE_INPUT] guard = Name: \"L['self'].buffer\"\n```\n"
 GUARDED = f"""Traceback (most recent call last):
   File "{SITE}/torch/_dynamo/convert_frame.py", line 470, in _compile
     check_fn = CheckFunctionManager(
@@ -258,13 +258,13 @@ def test_another_name_that_is_missing_is_the_programs(tmp_path: Path) -> None:
     assert "verbose" in ids(found)
 
 
-BROKEN = """V0812 15:05:52.194000 1848 torch/_dynamo/symbolic_convert.py:556] [4/0] [__graph_breaks] Graph break in user code at /home/ana/proj/model.py:12
-V0812 15:05:52.194000 1848 torch/_dynamo/symbolic_convert.py:556] [4/0] [__graph_breaks] Graph Break Reason: Unsupported method call
-V0812 15:05:52.194000 1848 torch/_dynamo/symbolic_convert.py:556] [4/0] [__graph_breaks]   Explanation: Dynamo does not know how to trace method `__eq__` of class `<unknown type>`
-V0812 15:05:52.194000 1848 torch/_dynamo/symbolic_convert.py:556] [4/0] [__graph_breaks]   Hint: Avoid calling `<unknown type>.__eq__` in your code.
-V0812 15:05:52.194000 1848 torch/_dynamo/symbolic_convert.py:556] [4/0] [__graph_breaks]   Hint: Please report an issue to PyTorch.
-V0812 15:05:52.194000 1848 torch/_dynamo/symbolic_convert.py:556] [4/0] [__graph_breaks]
-V0812 15:05:52.194000 1848 torch/_dynamo/symbolic_convert.py:556] [4/0] [__graph_breaks]   Developer debug context: call_method GetAttrVariable(CONTEXT) __eq__
+BROKEN = """V0302 09:08:07.654000 4242 torch/_dynamo/symbolic_convert.py:556] [4/0] [__graph_breaks] Graph break in user code at /home/ana/proj/model.py:12
+V0302 09:08:07.654000 4242 torch/_dynamo/symbolic_convert.py:556] [4/0] [__graph_breaks] Graph Break Reason: Unsupported method call
+V0302 09:08:07.654000 4242 torch/_dynamo/symbolic_convert.py:556] [4/0] [__graph_breaks]   Explanation: Dynamo does not know how to trace method `__eq__` of class `<unknown type>`
+V0302 09:08:07.654000 4242 torch/_dynamo/symbolic_convert.py:556] [4/0] [__graph_breaks]   Hint: Avoid calling `<unknown type>.__eq__` in your code.
+V0302 09:08:07.654000 4242 torch/_dynamo/symbolic_convert.py:556] [4/0] [__graph_breaks]   Hint: Please report an issue to PyTorch.
+V0302 09:08:07.654000 4242 torch/_dynamo/symbolic_convert.py:556] [4/0] [__graph_breaks]
+V0302 09:08:07.654000 4242 torch/_dynamo/symbolic_convert.py:556] [4/0] [__graph_breaks]   Developer debug context: call_method GetAttrVariable(CONTEXT) __eq__
 """
 ENDED = """torch._dynamo.exc.Unsupported: Unsupported method call
   Explanation: Dynamo does not know how to trace method `__eq__` of class `<unknown type>`
@@ -298,8 +298,8 @@ def test_setup_context_is_compared_by_torch_itself(
     assert not (is_function and hinted)
 
 
-DEBUGGED = "But there is an error:\nException has occurred: {}\n{}\n"
-LOOKED_UP = 'KeyError: <code object step at 0x7f86a04066b0, file "/home/ana/proj/train.py", line 99>\n\nDuring handling\n'
+DEBUGGED = "It stops here:\nException has occurred: {}\n{}\n"
+LOOKED_UP = 'KeyError: <code object step at 0x7f0000aa11b0, file "/home/ana/proj/train.py", line 12>\n\nDuring handling\n'
 
 
 @pytest.mark.parametrize("behind", ["", LOOKED_UP])
