@@ -145,3 +145,87 @@ def test_a_flag_of_two_values_fills_no_limit(reason: str, few: bool, tmp_path: P
     assert ("record-recompiles" in ids) is few
     assert ("raise-limit" in ids) is not few
     assert ("too few values" in found.message) is few
+
+
+OLD = "W0618 14:26:16.647000 112591 torch/_dynamo/convert_frame.py:844] [1/8] "
+HIT = "torch._dynamo hit config.cache_size_limit (8)\n"
+UPDATES = "   function: '_update_all_' (/home/ana/proj/optim/rules.py:94)\n"
+TRAINS = "   function: 'training_step' (/home/ana/proj/train.py:94)\n"
+SHAPE = "   last reason: 1/0: tensor 'L['{}']{}' size mismatch at index 0. expected 16, actual 64\n"
+IPYTHON = """---------------------------------------------------------------------------
+CacheLimitExceeded                        Traceback (most recent call last)
+Cell In[7], line 3
+      1 for epoch in range(3):
+      2     shuffle(data)
+----> 3     train(data)
+"""
+RAISED = """Traceback (most recent call last):
+  File "/home/ana/proj/train.py", line 40, in <module>
+    optimizer.step()
+  File "/home/ana/venv/lib/python3.12/site-packages/torch/_dynamo/eval_frame.py", line 465, in _fn
+    return fn(*args, **kwargs)
+torch._dynamo.exc.CacheLimitExceeded: cache_size_limit reached
+"""
+#: The same in torch's log, which goes on.
+LOGGED = "".join(
+    f"I0618 14:26:16.648000 112591 torch/_dynamo/convert_frame.py:1126] [1/8] {line}\n"
+    for line in (
+        "WON'T CONVERT training_step /home/ana/proj/train.py line 94",
+        *RAISED.splitlines(),
+    )
+)
+
+
+def _limited(function: str, name: str, item: str, behind: str, folder: Path) -> Finding:
+    reason = SHAPE.format(name, item)
+    text = "".join(OLD + line for line in (HIT, function, reason, ADVICE))
+    return next(one for one in told(folder, text + behind) if one.code == "RCP001")
+
+
+@pytest.mark.parametrize(
+    ("behind", "ended"), [(IPYTHON, True), (RAISED, True), ("", False), (LOGGED, False)]
+)
+def test_an_exception_behind_the_limit_ended_the_program(
+    behind: str, ended: bool, tmp_path: Path
+) -> None:
+    found = _limited(TRAINS, "x", "", behind, tmp_path)
+    assert ("which ended the program" in found.title) is ended
+    assert ("run eagerly" in found.title) is not ended
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "item", "bounded"),
+    [
+        (UPDATES, "p", "[0]", True),
+        (UPDATES, "grads", "[3]", True),
+        (TRAINS, "batch", "[0]", False),
+        (UPDATES, "batch", "[0]", False),
+        (UPDATES, "p", "", False),
+    ],
+)
+def test_shapes_of_parameters_are_as_many_as_the_model_has(
+    function: str, name: str, item: str, bounded: bool, tmp_path: Path
+) -> None:
+    found = _limited(function, name, item, IPYTHON, tmp_path)
+    ids = [one.id for one in found.advice]
+    assert ("per-shape" in ids) is bounded
+    assert ("record-dynamic" in ids) is not bounded
+    assert not bounded or found.advice[0].setting == "torch._dynamo.config.cache_size_limit = 64"
+
+
+FIRST = (
+    "[2023-04-05 01:02:03,456] torch._dynamo.convert_frame: [WARNING] torch._dynamo hit config.cache_size_limit (64)\n"
+    "   function: 'draw_text' (/home/ana/venv/lib/python3.9/site-packages/matplotlib/backends/text.py:31)\n"
+    "   reasons:  d == 2.0\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [(FIRST, "torch._dynamo"), (FIRST.replace("reasons: ", "last reason:"), "torch.compiler")],
+)
+def test_torch_2_0_leaves_out_by_another_name(text: str, name: str, tmp_path: Path) -> None:
+    found = next(one for one in told(tmp_path, text) if one.code == "RCP001")
+    left = next(one for one in found.advice if one.id == "leave-package")
+    assert left.code == f"@{name}.disable"
+    assert (left.since == "2.0") is (name == "torch._dynamo")

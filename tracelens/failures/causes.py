@@ -22,6 +22,7 @@ GENERAL = frozenset(
         "internal-compiler",
         "triton-launcher",
         "choice-left-out",
+        "triton-passes",
         "unknown",
     }
 )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tracelens.failures.home import line_of
+from tracelens.failures.home import Item, line_of
 from tracelens.failures.stages import is_compiler
 from tracelens.late import late
 from tracelens.logs.failures import Diagnostic, Episode, Raised, Traced
 
-__all__ = ["built_by_pip", "exported", "lone", "quoted", "refusal"]
+__all__ = ["built_by_pip", "exported", "lone", "quoted", "refusal", "whole"]
 
 _NAME = r"([A-Za-z0-9](?:[\w.-]{0,60}[A-Za-z0-9])?)(?![\w-])"
 #: What pip prints of a package that cannot be built, and of one that it begins with.
@@ -30,6 +30,24 @@ _SUMMARY = late(r"^\s*<class '[\w.]{1,200}'>: (\S.{0,600})")
 #: A file of the compiler, as people name those of a traceback that they shorten.
 _COMPILER = late(r"\btorch[/\\]_(?:dynamo|inductor|functorch)[/\\][\w/\\]{1,80}\.py\b(?!:\d+\])")
 _MARK = late(r"\s{0,8}[A-Za-z_][\w.]{0,120}(?:Error|Exception|Failed)\b")
+
+
+#: What Markdown puts before and behind words of a sentence that it sets apart.
+_MARKS = ("**", "`", "__")
+
+
+def whole(item: Item) -> str:
+    """Return a message that ends within its line; empty where it may go on.
+
+    That is what a compiler refuses, and what a sentence sets apart, without the sentence.
+    """
+    if isinstance(item, Diagnostic):
+        return item.diagnostic
+    if not isinstance(item, Raised):
+        return ""
+    mark = next((one for one in _MARKS if item.lead.endswith(one)), "")
+    said, closed, _ = item.message.partition(mark) if mark else ("", "", "")
+    return said if closed else ""
 
 
 def built_by_pip(lines: Sequence[str], frames: Sequence[Traced]) -> dict[str, str]:

@@ -34,6 +34,8 @@ def guarding(cause: str, episode: Episode, frames: list[Traced]) -> dict[str, st
     names = [found for one in episode.items if (found := _NAME.search(line_of(one).strip()))]
     on = names[-1][1] + _PART.sub(r".\1", names[-1][2]) if names else ""
     told = {"guard_on": on} if on else {}
+    if any(one.place == "<string>" for one in frames[frames.index(asked) :]):
+        return told  # the name itself, of which a part is not known there
     if not _NAMING.search(frames[-1].place):
         return {"guard": asked.function} | told
     taken = (part for part in on.split(".") if keyword.iskeyword(part))

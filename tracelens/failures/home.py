@@ -28,6 +28,7 @@ _HOMES = {
     "engine-start": _ENGINE,
     "inference-tensor": _TORCH,
     "kernel-code": _TORCH,
+    "no-user": _TORCH,
 }
 #: A call of a function that is named as one for tensors without data, or as a stub of a test.
 _FAKE = late(r"\w_fake(?:_impl)?\(\) ")

@@ -76,6 +76,7 @@ PHRASES = (
         "rocm-linker",
         r"ROCmlinker.{0,300}?notfound|SetanyofTRITON_HIP_LLD_PATH|TRITON_HIP_LLD_PATH['’]?toitspath",
     ),
+    Phrase("no-user", r"getpwuid\(\):uidnotfound"),
     Phrase("log-settings", r"Invalidlogsettings:.{1,400}?registeredlognames"),
     Phrase("fsdp-params", r"only(?:supports)?FSDPwithuse_orig_params=True"),
     Phrase(
@@ -184,7 +185,7 @@ PHRASES = (
     ),
     Phrase(
         "xpu-build",
-        r"TritonError\[ZE\]|IntelGPUError|TritonZEBINcodegenerror|(?P<result>(?:ZE|UR)_RESULT_ERROR_(?!OUT_OF_)[A-Z_]{1,60}?)(?:Set|[^A-Z_]|$)|IGC:(?P<igc>InternalCompilerError)"
+        r"TritonError\[ZE\]|IntelGPUError|TritonZEBINcodegenerror|(?P<result>(?:ZE|UR)_RESULT_ERROR_(?!OUT_OF_)[A-Z_]{1,60}?)(?:[A-Z][a-z]|[^A-Z_]|$)|IGC:(?P<igc>InternalCompilerError)"
         r"|L0buildmodulefailed|PI_ERROR_BUILD_PROGRAM_FAILURE|ocloc(?:failed|error)|triton/backends/intel/.{0,400}?Assertion[`'‘].{1,200}?failed"
         r"|Command'?\[['\"](?:[^'\"]{0,200}?[/\\])?(?P<tool>ocloc)(?:\.exe)?['\"].{0,2000}?(?:non-zeroexitstatus|diedwith)",
     ),
@@ -233,7 +234,7 @@ PHRASES = (
     Phrase("recompile-error", r"RecompileError:Recompilingfunction|compilestanceis'fail_on_"),
     Phrase(
         "recompile-limit",
-        r"FailOn(?:Cache|Recompile)LimitHit|(?:cache_size|recompile)_limitreached"
+        r"FailOn(?:Cache|Recompile)LimitHit|(?:Cache|Recompile)LimitExceeded|(?:cache_size|recompile)_limitreached"
         r"|Unsupported:(?:Dynamo)?(?:cache_size|recompile)_?limit",
     ),
     Phrase(
@@ -313,8 +314,7 @@ PHRASES = (
     ),
     Phrase(
         "no-openmp",
-        r"'?omp\.h'?(?::Nosuchfile|filenotfound)|cannotfind-lg?omp\b|librarynotfoundfor-lomp|library'l?g?omp'notfound"
-        r"|unsupportedoption['‘]-fopenmp",
+        r"'?omp\.h'?(?::Nosuchfile|filenotfound)|cannotfind-lg?omp\b|librarynotfoundfor-lomp|library'l?g?omp'notfound|unsupportedoption['‘]-fopenmp",
     ),
     Phrase(
         "fake-tensors",
@@ -323,6 +323,7 @@ PHRASES = (
         r"|whenmakingfaketensorcall|Nofakekernelwasfound|registeredafakeclass|register_fake\(\.\.\.\)|\w_fake(?:_impl)?\(\)(?:missing\d{1,2}required|gotanunexpectedkeyword|gotmultiplevalues|takes(?:from)?\d{1,2}(?:to\d{1,2})?positional)|registertheFakeimpl"
         r"|torch\.Size\(\[[^\]]{0,200}?\b[su]\d|Pleaseconvertall(?:Tensors|tensors)toFakeTensorsfirst|Cannotcall\w{1,40}\(\)ontensorwithsymbolicsizes/strides",
     ),
+    Phrase("fake-tensors", r"(?<=\}\):)(?!got)\w.{1,1500}?fromusercode:File"),
     Phrase(
         "ptxas",
         r"Command'?\[['\"][^'\"]{1,300}ptxas(?:\.exe)?['\"].{1,600}?--gpu-name=(?P<arch>sm_\w{1,6}).{1,600}?non-zeroexitstatus"
@@ -346,8 +347,9 @@ PHRASES = (
         "generated-cpp",
         r"unresolvedexternalsymbol(?P<symbol>aoti_\w{1,80}?)referenced|CppCompileError|C\+\+compileerror|Command'\['[^']{0,200}(?:g\+\+|clang\+\+|c\+\+)'.{1,3000}?/torchinductor_[^']{1,200}\.cpp'\]'returnednon-zero|"
         + _HASHED
-        + r"(?:\.main)?\.(?:cpp|h):\d{1,7}:\d{1,7}:(?:fatal)?error:|torchinductor_[^:]{1,200}\.(?:cpp|h):\d{1,7}:\d{1,7}:(?:fatal)?error:",
+        + r"(?:\.main)?\.(?:cpp|h):\d{1,7}:\d{1,7}:(?:fatal)?error:|torchinductor_[^:]{1,200}\.(?:cpp|h):\d{1,7}:\d{1,7}:(?:fatal)?error:|torch[/\\]include[/\\]ATen[/\\]cpu[/\\]vec[/\\][\w./\\]{1,80}(?::\d{1,7}:\d{1,7}:(?:fatal)?|\(\d{1,7}\):)error",
     ),
+    Phrase("triton-passes", r"PassManager::runfailed|MLIRpasspipeline"),
     Phrase("internal-triton", _HASHED + r"\.py:\d{1,7}:\d{1,7}:error:"),
     Phrase("native-op", r"(?<=inforward_nativeraiseNotImplementedError)NotImplementedError"),
     Phrase("internal-dynamo", r"InternalTorchDynamoError"),
@@ -371,8 +373,7 @@ PHRASES = (
         "internal-compiler",
         r"(?:triton::|python[\d.]{0,6}:/[^:]{0,200}?(?:llvm|mlir|triton)[^:]{0,200}:\d{1,6}:).{0,600}?Assertion[`'‘].{1,400}?failed|BackendCompilerFailed|InductorError|LoweringException|backend=['\"]?(?P<backend>\w{1,40})['\"]?raised:"
         r"|triton\.compiler\.errors\.|CompilationError:at\d{1,5}:\d{1,5}|CUDACompileError|PTXASError"
-        r"|PassManager::runfailed|MLIRpasspipeline|aot_autogradexpected|AOTAutogradhasencountered"
-        r"|AccuracyError|InductorErrorTraceback\(mostrecentcalllast\)|Errorincodegenfor\w{1,40}\(|TranslatetoLLVMIRfailed|FXGraphCacheMiss|MetadataMismatchError|FunctionalTensoronitsown|Dispatcheroperatorsbelowautogradarenot"
+        r"|aot_autogradexpected|AOTAutogradhasencountered|AccuracyError|InductorErrorTraceback\(mostrecentcalllast\)|Errorincodegenfor\w{1,40}\(|TranslatetoLLVMIRfailed|FXGraphCacheMiss|MetadataMismatchError|FunctionalTensoronitsown|Dispatcheroperatorsbelowautogradarenot"
         r"|aot_export(?:_\w{1,20})?(?:doesnot|requires|isnot|workflow)|intheaot_exportworkflow",
     ),
     Phrase(
@@ -386,8 +387,7 @@ PHRASES = (
     ),
     Phrase(
         "engine-start",
-        r"EngineCorefailedtostart|Enginecoreinitializationfailed|EngineprocessfailedtostartError"
-        r"|Engineprocessfailedtostart|WorkerProcinitializationfailed|WorkerProcfailedtostart",
+        r"EngineCorefailedtostart|Enginecoreinitializationfailed|Engineprocessfailedtostart|WorkerProcinitializationfailed|WorkerProcfailedtostart",
     ),
     Phrase(
         "engine-died",

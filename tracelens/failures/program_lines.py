@@ -8,7 +8,7 @@ from tracelens.failures.stages import is_compiler, is_generated
 from tracelens.logs._stack import StackFrame
 from tracelens.logs.failures import Episode, Raised, Said, Traced
 
-__all__ = ["is_twice", "own_facts", "traced", "user_line"]
+__all__ = ["above", "is_twice", "own_facts", "traced", "user_line"]
 
 #: What stands before the stack of what was traced.
 _USER = (
@@ -20,6 +20,18 @@ _USER = (
     "Original traceback:",
 )
 
+#: Causes for which a function may be left out of what is compiled.
+_LEFT_OUT = frozenset(
+    {
+        "fake-tensors",
+        "internal-compiler",
+        "internal-dynamo",
+        "internal-triton",
+        "lost-size",
+        "triton-passes",
+        "unknown",
+    }
+)
 _TRACEBACK = "Traceback (most recent call last)"
 #: Functions that make an object, and those that call a module of torch.
 _MAKES = frozenset({"__init__", "__new__"})
@@ -63,15 +75,38 @@ def _ended(episode: Episode, frames: list[Traced]) -> list[Traced]:
 def user_line(episode: Episode, frames: list[Traced]) -> StackFrame | None:
     """Return the innermost line of the program: of the code that was traced, else of the call."""
     for group in (_frames(episode, frames), _ended(episode, frames)):
-        stack = [
-            StackFrame(file=frame.place, line=frame.number, function=frame.function)
-            for frame in group
-            if not _is_made(frame.place)
-        ]
-        best = user_code.best(stack)
-        if best is not None and user_code.distance(best.file, best.function) < 2:
-            return best
+        if one := _nearest(group):
+            return StackFrame(file=one.place, line=one.number, function=one.function)
     return None
+
+
+def above(cause: str, episode: Episode, frames: list[Traced]) -> dict[str, str]:
+    """Return ``above`` where the program's line only leads to compiled code, or hosts the program.
+
+    Dynamo's wrapper, or the compiler, stands in front of every frame of compiled code. What a
+    class of tensors does instead of an operator is called by torch, whatever was copied.
+    """
+    if cause not in _LEFT_OUT:
+        return {}
+    one = None if _nearest(_frames(episode, frames)) else _nearest(_ended(episode, frames))
+    if one is None or one.function.startswith("__torch_"):
+        return {}
+    begins = [item.at for item in episode.items if item.at < one.at and _TRACEBACK in line_of(item)]
+    first = max(begins, default=-1)
+    inside = any(first < frame.at < one.at and _is_made(frame.place) for frame in frames)
+    return {} if inside else {"above": "yes"}
+
+
+def _nearest(group: list[Traced]) -> Traced | None:
+    """Return the frame of a group that is the program's innermost one; None where none is."""
+    shown = [frame for frame in group if not _is_made(frame.place)]
+    stack = [
+        StackFrame(file=frame.place, line=frame.number, function=frame.function) for frame in shown
+    ]
+    best = user_code.best(stack)
+    if best is None or user_code.distance(best.file, best.function) >= 2:
+        return None
+    return next(frame for frame, line in zip(shown, stack, strict=True) if line is best)
 
 
 def own_facts(episode: Episode, frames: list[Traced]) -> dict[str, str]:

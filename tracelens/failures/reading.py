@@ -18,12 +18,13 @@ from tracelens.failures.cut import (
     without_stub,
 )
 from tracelens.failures.debugged import context_of
-from tracelens.failures.elsewhere import built_by_pip, exported, lone, quoted, refusal
+from tracelens.failures.elsewhere import built_by_pip, exported, lone, quoted, refusal, whole
 from tracelens.failures.guarding import guarding
 from tracelens.failures.home import is_own_name, line_of
 from tracelens.failures.messages import is_break
 from tracelens.failures.pasted import LAST_LINES, STOPS, alone, is_pasted, refused_line
-from tracelens.failures.program_lines import is_twice, own_facts, traced, user_line
+from tracelens.failures.program_lines import above, is_twice, own_facts, traced, user_line
+from tracelens.failures.recording import recording
 from tracelens.failures.stages import is_compiler, is_generated
 from tracelens.failures.standing import item_at, stands
 from tracelens.failures.way import asserted, reached
@@ -161,6 +162,8 @@ def told(episode: Episode) -> Told | None:
         cause=cause,
         facts=facts
         | _met(cause, frames, raised)
+        | recording(cause, frames)
+        | ({} if own else above(cause, episode, frames))
         | (reached(episode) if cause in _BY_COMPILER else {})
         | asserted(episode, start)
         | guarding(cause, episode, frames)
@@ -342,8 +345,8 @@ def _says(episode: Episode, at: int) -> bool:
 def _message(episode: Episode, start: int) -> str:
     """Return the message from ``start`` on in full, lines below it and all."""
     item = episode.items[start]
-    if isinstance(item, Diagnostic):
-        return item.diagnostic
+    if said := whole(item):
+        return said
     first = item.message or item.bare if isinstance(item, Raised) else line_of(item)
     parts = named(first.strip())
     for one in episode.items[start + 1 : start + MAX_LINES]:

@@ -110,12 +110,13 @@ class Failure(Joined):
         if not len(episodes):
             return
         from tracelens.failures.causes import GENERAL  # noqa: PLC0415 -- most logs hold no failure
+        from tracelens.failures.debugged import shown  # noqa: PLC0415 -- the same
         from tracelens.failures.reading import told  # noqa: PLC0415 -- the same
         from tracelens.failures.wrapped import unwrapped  # noqa: PLC0415 -- the same
 
         rows = []
         for seen in episodes:
-            about = told(unwrapped(seen.record))
+            about = told(shown(unwrapped(seen.record)))
             if about is not None:
                 record = cls._made(about, seen.record, seen.text)
                 rows.append(seen.about(record, seen.places, seen.count))

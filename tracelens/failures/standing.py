@@ -64,7 +64,16 @@ _OF_TORCH = late(r"torch[._/\\]|nductor|TorchDynamo|TORCHDYNAMO|[Tt]riton")
 NEAR = 100
 #: Files of torch that run the C++ compiler and read what it prints.
 _RUNS_COMPILER = frozenset({"cpp_builder.py", "cpu_vec_isa.py"})
-_TOLD = frozenset({"fullgraph", "internal-compiler", "internal-dynamo", "fake-tensors", "worker"})
+_TOLD = frozenset(
+    {
+        "fake-tensors",
+        "fullgraph",
+        "internal-compiler",
+        "internal-dynamo",
+        "triton-passes",
+        "worker",
+    }
+)
 #: What Python says of any pool of processes, a web server's as well.
 _POOL = late(r"BrokenProcessPool|process pool was terminated abruptly|use a closed pool")
 #: ... of which torch alone says this; elsewhere it is in the traceback of that program.

@@ -9,6 +9,7 @@ from tracelens.dynamo import user_code
 from tracelens.evidence import Table
 from tracelens.experiment import IN_THE_PROGRAM
 from tracelens.inductor.cudagraph_skips import CPU, NO_GPU, Cut, Skip, cuts, is_cpu_only, skips
+from tracelens.late import late
 from tracelens.logs.output_code import OutputModule
 from tracelens.onednn.stories import COPIES, SKIPPED_GRAPHS
 from tracelens.remedies import Remedy
@@ -17,6 +18,7 @@ from tracelens.report.stories import Story
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
+    from tracelens.logs._stack import StackFrame
     from tracelens.logs.aot_graphs import AotGraph
     from tracelens.logs.cudagraphs import (
         CudagraphPartition,
@@ -29,6 +31,11 @@ __all__ = ["SkipCpuTensor"]
 
 #: What AOTAutograd calls the inputs of a graph.
 INPUTS = ("arg", "primals_", "tangents_")
+#: A tensor that is made of numbers, with a device; and what comes of it on the CPU, all the same.
+_MADE = late(r"\btorch\.(?:as_)?tensor\([^#\n]{0,200}\bdevice ?=")
+_STACKED = late(r"(?:cat|stack|scalar_tensor|lift\w*|_tensor_constant\d*)(?:_\d+|$)")
+#: ... of sizes, each of which is a symbol in a dynamic graph.
+_SIZES = late(r"\.shape\b|\.size\(|\blen\(")
 
 
 class SkipCpuTensor(Rule):
@@ -82,6 +89,19 @@ class SkipCpuTensor(Rule):
         is_input: bool = False
         #: The graph is recorded in parts, not left out.
         is_cut: bool = False
+        #: The line of the program.
+        line_of_code: str = ""
+
+        @property
+        def is_stacked(self) -> bool:
+            """Whether numbers become a tensor there, which has a device: they do so on the CPU."""
+            of_numbers = _MADE.search(self.line_of_code) is not None
+            return of_numbers and not self.is_input and _STACKED.match(self.name) is not None
+
+        @property
+        def is_of_sizes(self) -> bool:
+            """Whether they are sizes."""
+            return self.is_stacked and _SIZES.search(self.line_of_code) is not None
 
     remedies = (
         Remedy(
@@ -93,11 +113,34 @@ class SkipCpuTensor(Rule):
             proof="tests/advice/CGR001/move-input.py",
         ),
         Remedy(
+            id="stack-on-gpu",
+            text=lambda data: (
+                "`torch.tensor` makes a tensor of numbers on the CPU and copies it, whatever"
+                " `device=` says. "
+                + (
+                    "Make each number a tensor on the GPU, and stack them"
+                    if data.is_of_sizes
+                    else "Make it before the compiled function is called (a buffer), and use that"
+                )
+                + (
+                    ", or make it before the compiled function is called where the sizes do not"
+                    " change."
+                    if data.is_of_sizes
+                    else "; or make each number a tensor on the GPU, and stack them."
+                )
+            ),
+            code="torch.stack([torch.full((), n, device=x.device) for n in x.shape[2:]])",
+            when="a tensor that the line makes of numbers, with `device=`",
+            applies=lambda data: data.is_stacked,
+            basis="source",
+            proof="torch/_refs/__init__.py: _internal_new_from_data",
+        ),
+        Remedy(
             id="make-on-gpu",
             text="Make the tensor on the GPU (device=x.device), and keep .cpu(), .item() and "
             ".numpy() out of the compiled function.",
-            when="made within the function",
-            applies=lambda data: not data.is_input,
+            when="made within the function, not of numbers with `device=`",
+            applies=lambda data: not (data.is_input or data.is_stacked),
             basis="tested",
             proof="tests/advice/CGR001/make-on-gpu.py",
         ),
@@ -144,7 +187,7 @@ class SkipCpuTensor(Rule):
         is_input = skip.detail.startswith(INPUTS)
         what = f"input `{skip.detail}`" if is_input else f"`{skip.detail}`"
         title = f"{what} is on the CPU" if skip.detail else "a tensor is on the CPU"
-        data = self.Data(name=skip.detail, is_input=is_input)
+        data = self.Data(name=skip.detail, is_input=is_input, line_of_code=_code(skip.frame))
         return self.finding(
             *skip.subject,
             title=f"{title}{skip.line}: the graph is not recorded",
@@ -160,7 +203,7 @@ class SkipCpuTensor(Rule):
         )
 
     def _cut(self, cut: Cut) -> Finding:
-        data = self.Data(name=cut.operation, is_cut=True)
+        data = self.Data(name=cut.operation, is_cut=True, line_of_code=_code(cut.frame))
         name = f"`{cut.operation}`" if cut.operation else "an operation"
         return self.finding(
             "cut",
@@ -174,3 +217,7 @@ class SkipCpuTensor(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _code(frame: StackFrame | None) -> str:
+    return frame.code if frame else ""

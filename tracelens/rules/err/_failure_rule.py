@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import ClassVar
 
 from tracelens.dynamo import user_code
-from tracelens.dynamo.leaving_out import left_out
 from tracelens.evidence import Seen, Table
 from tracelens.failures import Failure
 from tracelens.failures.causes import GENERAL
@@ -30,10 +29,8 @@ __all__ = [
     "FailureRule",
     "Traced",
     "direct_call",
-    "disabled",
     "gist",
     "in_backward",
-    "leave_out",
     "stages_in_turn",
     "without_compiling",
     "words",
@@ -231,31 +228,9 @@ def _told_by_others(failure: Failure) -> bool:
     return failure.suppressed and failure.cause in _UNTOLD and not failure.fact("headless")
 
 
-def disabled(data: FailureData) -> str | None:
-    """Return how to leave the function out: in a package, from outside of it."""
-    if data.stage == "backend":  # the place is then that of the backend
-        return "@torch.compiler.disable"
-    return left_out(data.function, data.file, data.line)
-
-
 def in_backward(data: FailureData) -> bool:
     """Tell whether the failure came in ``backward()``: the line is not that of the operator."""
     return "backward" in data.facts
-
-
-def leave_out(unless: Callable[[FailureData], bool] = in_backward) -> Remedy:
-    """Return the advice to leave out the function at whose line the compiler failed."""
-    return Remedy(
-        "disable",
-        lambda d: (
-            f"Leave {f'`{d.function}`' if d.function else 'the function'} out of what is compiled."
-        ),
-        code=disabled,
-        since="2.1",
-        # A program's top level is no function, and a lambda has no line for a decorator.
-        applies=lambda d: not d.function.startswith("<") and not unless(d),
-        proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
-    )
 
 
 def stages_in_turn(data: FailureData) -> str:

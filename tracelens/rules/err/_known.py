@@ -15,6 +15,7 @@ from tracelens.rules.err._known_kernels import KERNELS
 from tracelens.rules.err._known_messages import refused
 from tracelens.rules.err._known_uses import USES
 from tracelens.rules.err._of_packages import mend
+from tracelens.rules.err._recorded_graphs import RECORDED, records_itself
 
 __all__ = ["KNOWN", "TITLES", "title_of"]
 
@@ -53,6 +54,7 @@ TITLES = {
     "log-settings": "TORCH_LOGS has a name that this torch does not know",
     "native-op": "a layer of the engine has no `forward_native`, which compiling calls for",
     "nccl-error": "a call of NCCL failed",
+    "no-user": "the user that the process runs as has no name",
     "not-built": "this torch is built without the device that is asked for",
     "onnx-export": "the model could not be exported to ONNX",
     "operator-aliases": "a custom operator returns, or is said to return, one of its arguments",
@@ -334,6 +336,7 @@ KNOWN = (
         when="double backward",
         proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
     ),
+    *RECORDED,
     Remedy(
         "no-graphs",
         lambda d: (
@@ -344,7 +347,7 @@ KNOWN = (
         ),
         code='torch.compile(model, mode="max-autotune-no-cudagraphs")  # or the default mode',
         applies=lambda d: (
-            d.cause in {"capture", "graph-pool"}
+            (records_itself(d) or d.cause == "graph-pool")
             and (not lacks(d) or "CUDA graph trees" in lacking(d))
         ),
         since="2.1",

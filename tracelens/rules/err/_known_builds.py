@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from tracelens.remedies import Remedy
 from tracelens.rules.err._failure_rule import FailureData
+from tracelens.rules.err._recorded_graphs import records_itself
 
 __all__ = ["BUILDS"]
 
@@ -118,7 +119,7 @@ BUILDS = (
         "If the program records the graph itself: call what is compiled a few times before. Torch"
         " compiles at the first call, and what it copies meanwhile must not be recorded.",
         code="for _ in range(3): model(x)  # on the stream that records, before torch.cuda.graph(g)",
-        applies=lambda d: d.cause == "capture",
+        applies=records_itself,
         when="a graph of the program's own",
         basis="untestable",
         proof="needs a GPU",

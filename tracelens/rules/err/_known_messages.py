@@ -39,6 +39,7 @@ _OPEN = frozenset(
         "fullgraph",
         "internal-compiler",
         "internal-dynamo",
+        "no-user",
         "onnx-export",
         "unknown",
     }

@@ -25,6 +25,8 @@ _PARTIAL = re.compile(
     r"(?:torchinductor|[/\\](?P<part>[a-z2-7]{2})[/\\]c(?P=part))[^\s:]{1,200}\.so: "
     r"(?:file too short|invalid ELF header)"
 )
+#: The compiler that a command of the message begins with.
+_GCC = re.compile(r"Command '?\['[^']{0,300}?(?:gcc|g\+\+|\bcc)(?:\.exe)?'", re.IGNORECASE)
 _NOT_FOUND = re.compile(r"(\S{1,80}): cannot open shared object")
 
 
@@ -62,6 +64,17 @@ def _absent(data: FailureData) -> str:
 
 def _is_unsaid(data: FailureData) -> bool:
     return data.cause == "triton-launcher" and "refused" not in data.facts
+
+
+def _is_mingw(data: FailureData) -> bool:
+    """Tell whether a GCC failed on Windows: one of MinGW, MSYS2 or TDM."""
+    return data.on_windows and _is_unsaid(data) and _GCC.search(data.message) is not None
+
+
+def _asks_for_driver(data: FailureData) -> bool:
+    """Tell whether the command that failed, whose output is not there, links with the driver."""
+    linked = _is_unsaid(data) and "'-lcuda'" in data.message
+    return linked and not (data.on_windows or _lacks_ldconfig(data))
 
 
 def _lacks_ldconfig(data: FailureData) -> bool:
@@ -142,21 +155,38 @@ class CToolchainBroken(FailureRule):
             "Run the command of the message by hand in the x64 Native Tools prompt: the first line"
             " with `error` names what is missing. Mostly it is Python.h or python3XX.lib, or"
             " INCLUDE and LIB of MSVC are not set.",
-            applies=lambda d: _is_unsaid(d) and d.on_windows,
+            applies=lambda d: _is_unsaid(d) and d.on_windows and not _is_mingw(d),
             when="the same on Windows",
             basis="untestable",
             proof="needs Windows",
         ),
         Remedy(
+            "no-mingw",
+            "The compiler is a GCC of MinGW or MSYS2, which Triton took from CC or PATH: take it"
+            " out of both, and update triton-windows within its series (3.X). It brings a compiler"
+            " of its own, and takes that one, or Visual Studio's in its prompt, before any gcc.",
+            code="set CC=",
+            applies=_is_mingw,
+            when="gcc on Windows",
+            basis="untestable",
+            proof="python/triton/runtime/build.py of woct0rdho/triton-windows: get_cc",
+        ),
+        Remedy(
             "libcuda",
-            "The driver's library has no name without a version there; give the linker one.",
+            lambda d: (
+                "Where it is -lcuda, the driver's library has no name without a version there"
+                " (libcuda.so.1, and no libcuda.so): give the linker one."
+                if _asks_for_driver(d)
+                else "The driver's library has no name without a version there; give the linker"
+                " one."
+            ),
             code=(
                 "ldconfig -p | grep libcuda.so  # then, in that folder: ln -s libcuda.so.1"
                 " libcuda.so"
             ),
             env="LIBRARY_PATH=/usr/lib/x86_64-linux-gnu",
-            applies=lambda d: "cuda" in d.facts.get("library", ""),
-            when="-lcuda",
+            applies=lambda d: "cuda" in d.facts.get("library", "") or _asks_for_driver(d),
+            when="-lcuda, also in a command that failed and whose output is not there",
             basis="untestable",
             proof="needs a GPU",
         ),

@@ -21,6 +21,25 @@ _NO_SHIM = re.compile(
 )
 
 
+#: How compilers say that a class of torch's vectors has no function of that name.
+_VECTORS = re.compile(
+    r"(?:not a member of|no member named|has no member|no matching|no viable|C2039|C2665)"
+    r"[^\n]{0,200}\bVectorized<|\bVectorized<[^\n]{0,120}(?:has no member|is not a member)"
+)
+#: The dtype that such a class is of, and has no function for.
+_DTYPE = re.compile(r"Vectorized<(?:c10::)?(\w{1,40})>")
+
+
+def _of_vectors(data: FailureData) -> bool:
+    """Tell whether torch's vectors lack what is called: no other compiler takes it."""
+    return _VECTORS.search(f"{data.output} {data.message}") is not None
+
+
+def _dtype(data: FailureData) -> str:
+    found = _DTYPE.search(f"{data.output} {data.message}")
+    return f" for `{found[1]}`" if found else ""
+
+
 def _unsaid(data: FailureData) -> bool:
     """Tell whether what the compiler refuses is cut off."""
     return "unsaid" in data.facts and not data.output
@@ -100,7 +119,11 @@ class GeneratedCppRejected(FailureRule):
             "msvc",
             "Another version of MSVC: take the toolset that was current when this torch came out.",
             code="vcvars64.bat -vcvars_ver=14.44",
-            applies=lambda d: d.on_windows and "C7660" not in d.output and not _without_shim(d),
+            applies=lambda d: (
+                d.on_windows
+                and "C7660" not in d.output
+                and not (_without_shim(d) or _of_vectors(d))
+            ),
             when="Windows",
             basis="untestable",
             proof="needs Windows",
@@ -109,15 +132,20 @@ class GeneratedCppRejected(FailureRule):
             "compiler",
             "Another compiler: g++ 11 to 14 is what torch is tested with.",
             env="CXX=g++-12",
-            applies=lambda d: not d.on_windows and not _without_shim(d),
+            applies=lambda d: not (d.on_windows or _without_shim(d) or _of_vectors(d)),
             when="Linux",
             basis="untestable",
             proof="which compiler takes the code depends on the bug",
         ),
         Remedy(
             "scalar",
-            "If the refused line is about vectors (at::vec, an intrinsic), generate code without"
-            " them.",
+            lambda d: (
+                f"Torch's vectors lack{_dtype(d)} what the generated code calls: generate code"
+                " without them. It holds for all that is compiled, and is slower."
+                if _of_vectors(d)
+                else "If the refused line is about vectors (at::vec, an intrinsic), generate code"
+                " without them."
+            ),
             setting="torch._inductor.config.cpp.simdlen = 1",
             applies=lambda d: not (_without_shim(d) or _unsaid(d)),
             since="2.1",
@@ -126,16 +154,33 @@ class GeneratedCppRejected(FailureRule):
         ),
         Remedy(
             "leave-out",
-            "Leave this function to eager, and compile the others.",
+            lambda d: (
+                "Or leave the function with that operation (a conversion, a `where`) to eager, and"
+                " compile the others."
+                if _of_vectors(d)
+                else "Leave this function to eager, and compile the others."
+            ),
             code="@torch.compiler.disable",
             applies=lambda d: not _without_shim(d),
             since="2.1",
             proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
         ),
         Remedy(
+            "newer-torch",
+            "It is a bug of torch's: a newer one may write other code there (2.13 takes a bool that"
+            " becomes a float8, for one).",
+            code="python -m pip install -U torch",
+            applies=_of_vectors,
+            when="what is refused is of torch's vectors",
+            basis="untestable",
+            proof="it depends on the release",
+        ),
+        Remedy(
             "report",
-            "It is a bug of torch or of the compiler: report the first error line, with both"
-            " versions.",
+            lambda d: (
+                f"It is a bug of torch{'' if _of_vectors(d) else ' or of the compiler'}: report the"
+                " first error line, with both versions."
+            ),
             code="https://github.com/pytorch/pytorch/issues?q=is%3Aissue+CppCompileError",
             applies=lambda d: not _unsaid(d),
             when="the compiler's own error is in the text",

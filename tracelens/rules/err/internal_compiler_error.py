@@ -18,7 +18,6 @@ from tracelens.rules.err._failure_rule import (
     OWNERS,
     FailureData,
     FailureRule,
-    disabled,
     gist,
     in_backward,
     stages_in_turn,
@@ -31,7 +30,8 @@ from tracelens.rules.err._in_recompile import (
     with_facts,
 )
 from tracelens.rules.err._known_messages import REMAINDER, SAID, known, settled
-from tracelens.rules.err._refused_kernels import UNSIGNED, refused_line, written
+from tracelens.rules.err._leave_out import calls, disabled, is_above
+from tracelens.rules.err._refused_kernels import KERNELS, in_passes, refused_kernel, written
 from tracelens.rules.err._refused_sizes import SYMBOLS, of_constexpr
 from tracelens.words import first_line
 
@@ -78,7 +78,13 @@ def _of_torch(data: FailureData) -> bool:
 def _is_nameless(data: FailureData) -> bool:
     """Tell whether it ended the program in a stage of torch, and no function is named."""
     staged = data.ended_program and data.stage in {"aot", "inductor"} and not _is_own(data)
-    return staged and not data.function.isidentifier()
+    return staged and (is_above(data) or not data.function.isidentifier())
+
+
+def _is_solved(data: FailureData) -> bool:
+    """Tell whether a setting, or a newer release, mends it, and torch has had the report."""
+    found = known(data)
+    return found is not None and found.name == "combo-kernels"
 
 
 def _is_older(data: FailureData) -> bool:
@@ -136,7 +142,7 @@ class InternalCompilerError(FailureRule):
     code = "ERR017"
     name = "internal-compiler-error"
     of_causes: ClassVar[frozenset[str]] = frozenset(
-        {"internal-compiler", "internal-triton", "lost-size"}
+        {"internal-compiler", "internal-triton", "lost-size", "triton-passes"}
     )
     remedies = (
         *FROZEN,
@@ -163,7 +169,7 @@ class InternalCompilerError(FailureRule):
             basis="untestable",
             proof="needs a GPU before compute capability 8.9",
         ),
-        UNSIGNED,
+        *KERNELS,
         Remedy(
             "ddp",
             lambda data: (
@@ -233,8 +239,9 @@ class InternalCompilerError(FailureRule):
             "disable",
             lambda d: (
                 f"Leave the function out meanwhile, and report the bug: `{d.function}`."
-                if d.function.isidentifier() and d.stage != "backend"  # else it is the backend's
-                else "Leave the function that fails out meanwhile, and report the bug."
+                # else it is the backend's, or leads to compiled code
+                if d.function.isidentifier() and d.stage != "backend" and not is_above(d)
+                else f"Leave the function that fails out meanwhile, and report the bug.{calls(d)}"
             ),
             code=disabled,
             since="2.1",
@@ -254,7 +261,8 @@ class InternalCompilerError(FailureRule):
             when="the failure ended the program, in AOTAutograd or Inductor, not in `backward()`, "
             "and the log does not name the function",
             applies=lambda data: (
-                _is_nameless(data) and not (in_backward(data) or is_elsewhere(data))
+                _is_nameless(data)
+                and not (in_backward(data) or is_elsewhere(data) or _is_solved(data))
             ),
             proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
         ),
@@ -282,7 +290,7 @@ class InternalCompilerError(FailureRule):
             ),
             code=stages_in_turn,
             when="the stages of torch, and the message does not say what to do",
-            applies=lambda data: _of_torch(data) and not settled(data),
+            applies=lambda d: _of_torch(d) and not (settled(d) or in_passes(d)),
             proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
         ),
         Remedy(
@@ -299,7 +307,7 @@ class InternalCompilerError(FailureRule):
             env='TORCHDYNAMO_REPRO_AFTER="aot"',
             since="2.0",
             when="the stages of torch",
-            applies=lambda data: _of_torch(data) and not is_elsewhere(data),
+            applies=lambda d: _of_torch(d) and not (is_elsewhere(d) or _is_solved(d)),
             proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
         ),
         Remedy(
@@ -362,10 +370,8 @@ class InternalCompilerError(FailureRule):
             return f"the backend `{backend}` failed on a graph: {told}"
         if _is_own(data):
             return f"the compiler called {_called(data)}, which failed: {told}"
-        if kernel := written(data):
-            return (
-                f"Triton refuses a kernel that Inductor generated, `{kernel}`: {refused_line(data)}"
-            )
+        if refuses := refused_kernel(data):
+            return refuses
         graph = "the backward graph" if in_backward(data) else "a graph"
         if _is_open(data):
             return f"the compiler failed on {graph}: {told}"

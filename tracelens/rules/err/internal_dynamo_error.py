@@ -14,9 +14,9 @@ from tracelens.rules.err._failure_rule import (
     direct_call,
     gist,
     in_backward,
-    leave_out,
 )
 from tracelens.rules.err._known_messages import SAID, refused, settled, unless
+from tracelens.rules.err._leave_out import leave_out
 from tracelens.words import first_line
 
 __all__ = ["InternalDynamoError"]
@@ -69,7 +69,23 @@ def _renamed(data: FailureData) -> str:
     )
 
 
+def _by_dtype(data: FailureData) -> bool:
+    """Tell whether a guard's code names torch, which what evaluates it does not know."""
+    return "name 'torch' is not defined" in data.message
+
+
 _REMEDIES = (
+    Remedy(
+        "dtype-key",
+        "It is Dynamo's own code that fails: a guard on an entry of a dict whose key holds a dtype"
+        " (`(name, torch.bfloat16)`) is evaluated where `torch` is no name. Take a newer torch"
+        " (2.13 compiles such a dict), or make the key of strings: `(name, str(dtype))`.",
+        code="python -m pip install -U torch",
+        when="the code of a guard names torch",
+        applies=_by_dtype,
+        basis="untestable",
+        proof="needs an old torch: https://github.com/pytorch/pytorch/issues/101979",
+    ),
     Remedy(
         "rename",
         _renamed,
@@ -119,13 +135,14 @@ _REMEDIES = (
         "Or compile a module inside of it that works, in place of the whole: "
         "`model.part = torch.compile(model.part)`, not `model.part.compile()`, which leaves "
         "torch's own modules, such as `nn.Sequential`, eager.",
+        applies=lambda d: not _by_dtype(d),
         proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
     ),
     Remedy(
         "verbose",
         "See the whole stack: the last line of it outside of torch raised the error, often a"
         " `__len__`, a property or a metaclass of the program.",
-        applies=lambda d: not _misnamed(d),
+        applies=lambda d: not (_misnamed(d) or _by_dtype(d)),
         env="TORCHDYNAMO_VERBOSE=1",
         basis="untestable",
         proof="it shows more",
@@ -133,7 +150,7 @@ _REMEDIES = (
     Remedy(
         "bisect",
         "See that it is Dynamo, and not what comes after it.",
-        applies=lambda d: not _misnamed(d),
+        applies=lambda d: not (_misnamed(d) or _by_dtype(d)),
         code='torch.compile(model, backend="eager")',
         proof="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
     ),
@@ -144,6 +161,7 @@ _REMEDIES = (
             + " is a bug of Dynamo: try a newer torch, and report it."
         ),
         code="python -m pip install -U torch",
+        applies=lambda d: not _by_dtype(d),
         basis="untestable",
         proof="it is a report",
     ),
@@ -194,7 +212,7 @@ class InternalDynamoError(FailureRule):
         if meant := refused(data):
             return f"{meant}: {first}"
         name = data.exception.rpartition(".")[2] or "the traceback is cut before its error"
-        guards = _by_guard(data) or "guard_on" in data.facts
+        guards = _by_guard(data) or _by_dtype(data) or "guard_on" in data.facts
         doing = "made a guard" if guards else "traced the program"
         return (
             f"Dynamo failed while it {doing}: {name}: {first}"

@@ -9,8 +9,9 @@ from tracelens.dynamo import user_code
 from tracelens.failures import Failure
 from tracelens.remedies import Remedy
 from tracelens.rules.err._devices import weight_on_cpu
-from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist, leave_out
+from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist
 from tracelens.rules.err._known_messages import SAID, final, known, refused, unless
+from tracelens.rules.err._leave_out import leave_out
 from tracelens.rules.err._tensor_lists import AS_ONE_TENSOR, reads_list
 from tracelens.words import first_line
 

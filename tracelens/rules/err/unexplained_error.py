@@ -25,7 +25,6 @@ from tracelens.rules.err._failure_rule import (
     FailureRule,
     gist,
     in_backward,
-    leave_out,
     stages_in_turn,
     words,
 )
@@ -41,6 +40,7 @@ from tracelens.rules.err._known_messages import (
 )
 from tracelens.rules.err._known_recompiles import RECOMPILED, recompiled
 from tracelens.rules.err._known_uses import MISUSED
+from tracelens.rules.err._leave_out import leave_out
 from tracelens.rules.err._of_packages import raised_in
 from tracelens.words import first_line
 

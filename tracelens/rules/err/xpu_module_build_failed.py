@@ -52,8 +52,8 @@ class XpuModuleBuildFailed(FailureRule):
     remedies = (
         Remedy(
             "driver",
-            "Update (or go back to) the GPU driver with its IGC: it is their bug, not the"
-            " program's.",
+            "Update (or go back to) the GPU driver with its IGC: they refused what torch and Triton"
+            " gave them; the program has no part in it.",
             code="sycl-ls && clinfo | grep -i 'driver version'",
             applies=lambda data: not data.facts.get("tool"),
             when="the driver failed",

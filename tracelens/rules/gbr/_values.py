@@ -41,6 +41,9 @@ _SCRIPT = "torch.jit.script/freeze modules unsupported"
 #: What a branch was on that is a number of the graph, and no tensor: a size that the data decides.
 _JUMPED = "attempted to jump with "
 _SYMBOL = "SymNodeVariable"
+#: What Dynamo cannot compare where it steps into ``apply`` of an autograd.Function.
+_SETUP = "autograd.Function"
+_COMPARED = "GetAttrVariable(AutogradFunctionVariable(), setup_context)"
 #: A call in which a number stands before the tensors: torch 1.5 deprecated that.
 _OLD_CALL = late(
     r"call_method TensorVariable\(\) ((?:add|sub|addcmul|addcdiv|addmm|addmv|addbmm|baddbmm)_?) "
@@ -94,6 +97,8 @@ def value_of(site: BreakSite) -> str:
         return ""
     if cause.context.other.startswith(_JUMPED + _SYMBOL):
         return _SYMBOL
+    if _COMPARED in cause.context.other:
+        return _SETUP
     found = _OBJECT.search(cause.context.other)
     return found[1] if found and site.record.text.startswith(_NO_PROXY) else ""
 
@@ -112,6 +117,8 @@ def reason_of(site: BreakSite) -> str:
     told = cause.context.other if cause is not None and cause.context is not None else ""
     if site.record.text.startswith(_DEFINED):
         return f"{site.record.text} (a class in a function)"
+    if _COMPARED in told:
+        return f"{site.record.text} (`autograd.Function.setup_context`)"
     made = _MADE.match(told)
     return f"{site.record.text} (making a `{made[1]}`)" if made else site.record.text
 
@@ -130,7 +137,7 @@ def _is_strided(data: _Told) -> bool:
 
 
 def _is_object(data: _Told) -> bool:
-    return bool(data.value) and data.value not in {SCRIPTED, _SYMBOL}
+    return bool(data.value) and data.value not in {SCRIPTED, _SETUP, _SYMBOL}
 
 
 def _is_scripted(data: _Told) -> bool:
@@ -139,6 +146,10 @@ def _is_scripted(data: _Told) -> bool:
 
 def _is_script(data: _Told) -> bool:
     return data.reason.startswith(_SCRIPT)
+
+
+def _is_function(data: _Told) -> bool:
+    return data.value == _SETUP
 
 
 def _given(data: _Told) -> str:
@@ -176,7 +187,7 @@ def _by_name(data: _Told) -> str:
 def is_value(data: _Told) -> bool:
     """Tell whether one of these is what broke the graph."""
     found = (is_sparse, _is_strided, _is_object, _is_scripted, _is_script, _is_old, _is_class)
-    return any(is_it(data) for is_it in (*found, _is_given))
+    return any(is_it(data) for is_it in (*found, _is_function, _is_given))
 
 
 VALUES = (
@@ -274,6 +285,19 @@ VALUES = (
         when="packed weights",
         applies=_is_scripted,
         proof="https://docs.pytorch.org/ao/stable/pt2e_quantization/pt2e_quant_x86_inductor.html",
+    ),
+    Remedy(
+        "own-function",
+        "Dynamo steps into `apply` of an autograd.Function there, and cannot compare its"
+        " `setup_context`. A newer torch traces such calls (2.13: on the class, on a subclass,"
+        " through an attribute). Until then make an operator of it, with its backward and a fake"
+        " kernel; without fullgraph=True the break only costs time.",
+        code='@torch.library.custom_op("mylib::my_op", mutates_args=())  # then register_autograd',
+        since="2.4",
+        when="`setup_context` of an autograd.Function is compared",
+        applies=_is_function,
+        basis="untestable",
+        proof="needs an older torch: https://github.com/pytorch/pytorch/pull/185316",
     ),
 )
 

@@ -25,6 +25,7 @@ __all__ = [
     "is_of_object",
     "is_without_tensors",
     "like_channels",
+    "of_parameters",
 ]
 
 #: Packages that draw, write, log and read: nothing in them is worth compiling.
@@ -90,6 +91,25 @@ def _is_argument(data: RecompileData) -> bool:
     return found["key"] is not None or not user_code.package(data.file)
 
 
+#: An item of a list, named as what optimizers hold, and how functions are called that update it.
+_HELD = re.compile(
+    r"(?:p|params?|parameters|g|grads?|gradients?|weights?|exp_avgs?(?:_sqs?)?|momentums?|updates?)"
+    r"(?:_?list)?\[\d{1,6}\]"
+)
+_UPDATES = re.compile(
+    r"(?i)(?:^|[/_])_?(?:update|step|optim|foreach|adam|sgd|muon|lion|soap|shampoo|precond|lamb)"
+)
+
+
+def of_parameters(data: RecompileData) -> bool:
+    """Tell whether it is a size of a parameter, or of its gradient, in a function that updates it.
+
+    Parameters have as many shapes as the model gives them: their number is known.
+    """
+    held = data.cause == "RCP002" and _HELD.fullmatch(_size_of(data)[0]) is not None
+    return held and _UPDATES.search(f"{data.file}/{data.function}") is not None
+
+
 def _passed(source: str) -> str:
     """Return what the caller has: ``batch["input_ids"]`` of ``kwargs['input_ids']``."""
     found = _ARGUMENT.fullmatch(source)
@@ -130,8 +150,10 @@ _RECORD_DYNAMIC = Remedy(
     "record-dynamic",
     "A log with this switch tells what makes the size a constant again: a line of code, which it "
     "names, or dynamic=False.",
-    when="RCP002 is the cause, and the size does not look like channels",
-    applies=lambda data: data.cause == "RCP002" and not like_channels(data),
+    when="RCP002 is the cause, and the size looks neither like channels nor like a parameter's",
+    applies=lambda data: (
+        data.cause == "RCP002" and not (like_channels(data) or of_parameters(data))
+    ),
     env='TORCH_LOGS="recompiles,dynamic"',
     basis="untestable",
     proof="it records more; RCP002 and DYN004 then say what to do",

@@ -1,8 +1,10 @@
-"""The line of the program at which a function that was compiled too often was called."""
+"""Limits that raised: where the function that was compiled too often was called."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tracelens.logs._stack import StackFrame
@@ -10,10 +12,11 @@ from tracelens.remedies import Remedy
 from tracelens.rules.rcp._states import too_few
 
 if TYPE_CHECKING:
-    from tracelens.evidence import Seen, Table
+    from tracelens.evidence import Place, Seen, Table
     from tracelens.failures import Failure
+    from tracelens.logs import compile_errors
 
-__all__ = ["RECORD", "called_at", "callee", "untold"]
+__all__ = ["RECORD", "called_at", "callee", "fatal_among", "untold"]
 
 #: What is to be done in most cases where the exception alone is there.
 _MOSTLY = (
@@ -53,6 +56,26 @@ def untold(at: StackFrame | None) -> str:
     if at is None:
         return "Which function, and what changed from call to call, is not in the log."
     return "What changed from call to call is not in the log; the line of the call is."
+
+
+def fatal_among(
+    places: Sequence[Place], errors: Table[compile_errors.Failure], endings: Table[Failure]
+) -> set[Place]:
+    """Return those of ``places`` after which torch raised an exception instead of going on."""
+    ends = [at for at, seen in errors.events() if seen.record.is_limit]
+    for seen in endings.where(lambda one: one.cause == "recompile-limit" and not one.suppressed):
+        if not seen.record.fact("quoted"):
+            ends += [at._replace(line=at.line_of(seen.record.at)) for at in seen.places]
+    found: set[Place] = set()
+    ordered = sorted(places, key=_by_line)
+    for at in ends:
+        before = bisect_left(ordered, (at.input, at.line), key=_by_line)
+        found.update(one for one in ordered[:before][-1:] if one.input == at.input)
+    return found
+
+
+def _by_line(place: Place) -> tuple[str, int]:
+    return place.input, place.line
 
 
 RECORD = Remedy(

@@ -6,11 +6,11 @@ from typing import Any
 
 from tracelens.experiment import Knob
 from tracelens.remedies import Remedy
-from tracelens.rules.rcp._by_cause import is_without_tensors
+from tracelens.rules.rcp._by_cause import is_without_tensors, of_parameters
 from tracelens.rules.rcp._data import is_finite
 from tracelens.rules.rcp._states import too_few
 
-__all__ = ["LIMIT_KNOB", "RAISE_LIMIT"]
+__all__ = ["LIMIT_KNOB", "PER_SHAPE", "RAISE_LIMIT"]
 
 #: What all entries of one code object may be, by default: `accumulated_recompile_limit`.
 ACCUMULATED = 256
@@ -37,15 +37,28 @@ def _text(data: Any) -> str:
     )
 
 
+def _raised(data: Any) -> str:
+    to = max(min(TIMES * data.limit, ACCUMULATED), data.limit + 1) if data.limit else RAISED
+    return f"torch._dynamo.config.{data.setting} = {to}"
+
+
+PER_SHAPE = Remedy(
+    "per-shape",
+    "The function updates parameters, and takes an entry for each of their shapes: there are no"
+    " more of them than the model has. Set the limit above their number, before the first step.",
+    when="RCP002 is the cause, of an item of a list of parameters or gradients in an update",
+    applies=of_parameters,
+    setting=_raised,
+    basis="tested",
+    proof="tests/advice/RCP001/per-shape.py",
+    knob=LIMIT_KNOB,
+)
 RAISE_LIMIT = Remedy(
     "raise-limit",
     _text,
     when="the variants are finite: modes, classes, dtypes; no counter, no sizes",
     applies=lambda data: is_finite(data) and not (is_without_tensors(data) or too_few(data)),
-    setting=lambda data: (
-        f"torch._dynamo.config.{data.setting} = "
-        f"{max(min(TIMES * data.limit, ACCUMULATED), data.limit + 1) if data.limit else RAISED}"
-    ),
+    setting=_raised,
     basis="tested",
     proof="tests/advice/RCP001/raise-limit.py",
     knob=LIMIT_KNOB,

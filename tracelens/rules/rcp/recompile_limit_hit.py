@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
@@ -24,8 +23,9 @@ from tracelens.report.stories import recompiles as recompiles_of
 from tracelens.rules import Rule
 from tracelens.rules.rcp._by_cause import BY_CAUSE, NUMBERS, is_of_object
 from tracelens.rules.rcp._data import Function, RecompileData, guards_of
-from tracelens.rules.rcp._limit_raised import RECORD, called_at, callee, untold
-from tracelens.rules.rcp._raised_limit import LIMIT_KNOB, RAISE_LIMIT
+from tracelens.rules.rcp._first_words import for_first, is_first
+from tracelens.rules.rcp._limit_raised import RECORD, called_at, callee, fatal_among, untold
+from tracelens.rules.rcp._raised_limit import LIMIT_KNOB, PER_SHAPE, RAISE_LIMIT
 from tracelens.rules.rcp._states import too_few
 from tracelens.words import plural
 
@@ -117,6 +117,7 @@ torch._dynamo hit config.recompile_limit (8)
 
     Data = LimitData
     remedies = (
+        PER_SHAPE,
         *BY_CAUSE,
         RAISE_LIMIT,
         RECORD,
@@ -165,7 +166,7 @@ torch._dynamo hit config.recompile_limit (8)
                 key = (limit.function, limit.file, limit.line)
                 groups.setdefault(key, []).append((place, seen))
         _join_nameless(groups)
-        fatal = _fatal_among([place for place, _ in limits.events()], failures)
+        fatal = fatal_among([place for place, _ in limits.events()], failures, endings)
         fullest: dict[tuple[str, str, int], History] = {}
         for own in found:
             held = fullest.setdefault(own.definition, own)
@@ -240,7 +241,7 @@ torch._dynamo hit config.recompile_limit (8)
             where=user_code.where(line),
             evidence=_quotes(place, seen, history),
             cost=_cost(first, history, frames),
-            advice=self.advise(data),
+            advice=for_first(self.advise(data)) if is_first(hits) else self.advise(data),
             data=data,
         )
 
@@ -252,21 +253,6 @@ def _join_nameless(
     if len(groups) == 2 and (nameless := groups.get(("", "", 0))):
         del groups[("", "", 0)]
         next(iter(groups.values())).extend(nameless)
-
-
-def _fatal_among(places: Sequence[Place], failures: Table[Failure]) -> set[Place]:
-    """Return those of ``places`` after which torch raised an exception instead of going on."""
-    found: set[Place] = set()
-    ordered = sorted(places, key=_by_line)
-    for at, seen in failures.events():
-        if seen.record.is_limit:
-            before = bisect_left(ordered, (at.input, at.line), key=_by_line)
-            found.update(one for one in ordered[:before][-1:] if one.input == at.input)
-    return found
-
-
-def _by_line(place: Place) -> tuple[str, int]:
-    return place.input, place.line
 
 
 def _causes(limit: RecompileLimit, history: History | None) -> list[_Ranked]:
