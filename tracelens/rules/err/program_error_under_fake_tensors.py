@@ -272,9 +272,9 @@ _NARROWS = (
     ),
     Remedy(
         "eager",
-        "Run it once without compiling, or with a backend that compiles nothing: the same error"
-        " says that the program is the cause.",
-        code='torch.compile(model, backend="eager")',
+        "Run it once without compiling: the same error says that the program is the cause. What"
+        ' `backend="eager"` raises does not, as Dynamo traces with tensors without data all the'
+        " same.",
         env="TORCHDYNAMO_DISABLE=1",
         applies=lambda d: not _is_told(d),
         basis="untestable",

@@ -23,18 +23,20 @@ __all__ = ["FEW_SIZES", "all_smaller", "is_smaller", "is_trained", "left_out", "
 _LEFT_OUT = {
     True: "If that was the last batch of a data set, leave it out (`drop_last=True` of the "
     "DataLoader).",
-    False: "Pad the smaller batch to the usual size, and cut what was added off the results.",
+    False: "Pad the smaller batch to the usual size, and cut what was added off the results; where "
+    "they are sums over its rows, give what was added a weight of 0.",
     None: "If that was the last batch of a data set: in training leave it out (`drop_last=True` of "
     "the DataLoader); in inference pad it to the usual size, and cut what was added off the "
-    "results.",
+    "results (where they are sums over its rows, give it a weight of 0).",
 }
 _ONE_SIZE = {
     True: "Keep one batch size: leave a smaller last batch out (`drop_last=True` of the "
     "DataLoader).",
     False: "Keep one batch size: pad every smaller batch to the largest, and cut what was added "
-    "off the results.",
+    "off the results; where they are sums over its rows, give what was added a weight of 0.",
     None: "Keep one batch size. In inference pad every smaller batch to the largest, and cut what "
-    "was added off the results; in training leave a smaller last batch out (`drop_last=True` of "
+    "was added off the results (where they are sums over its rows, give it a weight of 0); in "
+    "training leave a smaller last batch out (`drop_last=True` of "
     "the DataLoader).",
 }
 #: Where that would be much more than there is to compute.
