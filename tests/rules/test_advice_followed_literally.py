@@ -164,3 +164,27 @@ def test_a_tensor_that_is_written_into_is_given_no_gradient(tmp_path: Path) -> N
         found = told("RCP012", text, tmp_path)
         assert not ids(found)
         assert ("writes into it" in found.message) == writes
+
+
+@pytest.mark.parametrize(("what", "advised"), [("size", ["unequal-first"]), ("stride", [])])
+def test_equal_strides_are_no_equal_sizes(what: str, advised: list[str], tmp_path: Path) -> None:
+    """Without duck sizing such a slice has another condition, and as many entries."""
+    guard = f"x.{what}()[0] == y.{what}()[0]  # duck sizing added this equality because these "
+    guard += "variables had the same size 6 (to avoid this specialization, set "
+    guard += "torch.fx.experimental._config.use_duck_shape = False)"
+    found = told("RCP023", recompiled("forward", guard), tmp_path)
+    assert ids(found) == advised
+    assert ("Nothing is known that spares this entry" in found.message) is (not advised)
+
+
+@pytest.mark.parametrize(("call", "is_advised"), [("mm", True), ("bmm", False)])
+def test_a_product_of_batches_needs_their_size(call: str, is_advised: bool, tmp_path: Path) -> None:
+    """Inductor raises where an unbacked batch may be 1."""
+    reason = "tensor 'x' size mismatch at index 0. expected 8, actual 1"
+    head = "V1128 12:49:26.507000 7 torch/_inductor/graph.py:2722] [0/0] [__output_code] "
+    code = ["Output code: ", "# AOT ID: ['0_inference']", "def call(args):"]
+    code += ["    arg0_1, arg1_1 = args", "    buf0 = empty_strided_cpu((8, 4, 4), (16, 4, 1), 0)"]
+    code += [f"    extern_kernels.{call}(arg0_1, arg1_1, out=buf0)", "    return (buf0, )"]
+    text = "".join(f"{head}{line}\n" for line in code) + recompiled("forward", reason)
+    found = told("RCP016", text, tmp_path)
+    assert ("unbacked" in ids(found)) is is_advised

@@ -19,8 +19,10 @@ UNEQUAL_FIRST = Remedy(
     "unequal-first",
     "Two sizes were equal in the first call, and torch took them for one. Let it not do that, or "
     "call it first with sizes that differ.",
-    when="torch says that duck sizing added the condition",
-    applies=lambda data: data.is_duck,
+    when="torch says that duck sizing added the condition, and it is not about strides",
+    applies=lambda data: (
+        data.is_duck and not any(".stride()[" in one.name + one.expected for one in data.guards)
+    ),
     setting="torch.fx.experimental._config.use_duck_shape = False",
     since="2.4",
     basis="tested",

@@ -117,8 +117,9 @@ class ShapeRelationGuard(RecompileRule):
         Remedy(
             "one-layout",
             "Make the tensor in one memory layout where it is made.",
-            when="a condition on strides, and no code of a package makes the tensor",
-            applies=lambda data: is_layout(data) and not data.is_inner,
+            when="a condition on strides that torch did not add for sizes that were equal, and no "
+            "code of a package makes the tensor",
+            applies=lambda data: is_layout(data) and not (data.is_inner or data.is_duck),
             basis="tested",
             proof="tests/advice/RCP023/one-layout.py",
         ),

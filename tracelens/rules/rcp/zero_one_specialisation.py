@@ -18,6 +18,7 @@ from tracelens.frames import Frame
 from tracelens.frames.compile_seconds import CompileSeconds
 from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.guards import GuardTree
+from tracelens.logs.output_code import OutputModule
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
@@ -45,6 +46,10 @@ CACHE = "cache"
 _KNOWS = re.compile(
     r"(?:batch_norm|instance_norm|logsumexp|_transformer_encoder_layer_fwd|\blstm|\bgru|rnn_\w+)\("
 )
+
+
+#: Products of batches. Inductor raises where it must know whether one has a batch of 1.
+_BATCHED = frozenset({"bmm", "baddbmm"})
 
 
 class SizeData(RecompileData):
@@ -208,7 +213,7 @@ class ZeroOneSpecialisation(RecompileRule):
                 "fullgraph=True raises. Mark every argument of that size: one alone gains nothing."
             ),
             when="an argument of the function, no token after its prompt, and no operation of its "
-            "graphs is known to need the size",
+            "graphs is known to need the size, nor is a product of batches called",
             applies=lambda data: (
                 data.is_variable
                 and data.dimension is not None
@@ -254,6 +259,7 @@ class ZeroOneSpecialisation(RecompileRule):
         seconds: Table[CompileSeconds],
         graphs: Table[FxGraph],
         facts: Table[RunFacts],
+        modules: Table[OutputModule],
     ) -> Iterator[Finding]:
         """Yield one finding per function that the size reached first, whatever the dimension."""
         weight = Weight.of(recompiles, frames, seconds)
@@ -289,7 +295,7 @@ class ZeroOneSpecialisation(RecompileRule):
                 held=NEXT if token else CACHE if cache else BATCH if told else "",
             )
             trained = is_trained([step for _, step in group.steps], trees, facts)
-            knows = graphs.derived(_calls_what_knows)
+            knows = graphs.derived(_calls_what_knows) or modules.derived(_multiplies_batches)
             data = self.Data(**finding.data, must_know=knows, is_trained=trained)
             advice = self.advise(data)
             update = {"data": data.model_dump(mode="json"), "advice": advice}
@@ -332,6 +338,12 @@ def _is_token(step: Step, trees: Table[GuardTree]) -> bool:
 
 def _calls_what_knows(graphs: Table[FxGraph]) -> bool:
     return any(row.record.traced and _KNOWS.search(row.record.body) for row in graphs)
+
+
+def _multiplies_batches(modules: Table[OutputModule]) -> bool:
+    """Whether code was generated that calls a product of batches: lowering one asks its sizes."""
+    calls = (call.op for row in modules for _, call in row.record.extern_calls())
+    return any(op in _BATCHED for op in calls)
 
 
 def _subjects(group: Group) -> list[tuple[str, int]]:
