@@ -41,7 +41,8 @@ _LINK = late(r"\[([^\]\n]{1,300})\]\((?:https?|file)://[^)\n]{1,400}\)")
 
 #: Modules of torch that log an error and then raise it.
 _RAISES = late(
-    rb"E\d{4} [^]]*(?:triton_heuristics|elastic/multiprocessing/api)\.py:\d+\]"
+    rb"E\d{4} [^]]*(?:triton_heuristics|elastic/multiprocessing/api"
+    rb"|compile_worker/(?:subproc_pool|__main__))\.py:\d+\]"
     rb"|(?:\[?ERROR\]?:? ?)?torch\.distributed\.elastic\.multiprocessing\.api: ?(?:\[ERROR\])?"
 )
 #: Where torch logs the error of a function that it leaves uncompiled.
