@@ -82,3 +82,8 @@ def test_a_traceback_that_dynamo_logs_is_no_limit(tmp_path: Path) -> None:
     assert code == "LOG001"
     assert "limit" not in words
     assert "traceback" in words
+
+
+def test_a_worker_after_which_torch_went_on_is_no_error(tmp_path: Path) -> None:
+    after = "W0318 16:21:36.000000 4711 torch/_inductor/odd.py:9] went on\n"
+    assert not first(prefixed(REFUSED, WORKER) + after, tmp_path)[0].startswith("ERR")

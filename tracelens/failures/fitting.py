@@ -34,13 +34,15 @@ def misfits(episode: Episode) -> bool:
 def _ways(episode: Episode) -> Iterator[list[Traced]]:
     """Yield the frames above each exception of a call that does not fit."""
     frames: list[Traced] = []
+    is_over = False
     for item in episode.items:
         if isinstance(item, Traced):
-            frames.append(item)
+            frames = [item] if is_over else [*frames, item]
+            is_over = False
         elif isinstance(item, Raised):
             if not item.logged and item.errors[-1].rpartition(".")[2] in _MISFITS:
                 yield frames
-            frames = []
+            is_over = True
         elif isinstance(item, Said) and _TRACEBACK in item.text:
             frames = []
 

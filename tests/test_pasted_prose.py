@@ -1,0 +1,57 @@
+"""What people write around an excerpt, and excerpts without what torch prints before them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracelens import Report, TracelensError, analyze
+
+COMPARED = """\
+Tensor-likes are not close!
+
+Mismatched elements: 2 / 96 (2.1%)
+Greatest absolute difference: 0.001953125 at index (1, 0) (up to 1e-05 allowed)
+Greatest relative difference: 0.01953125 at index (1, 0) (up to {} allowed)
+"""
+
+
+def report(text: str, folder: Path) -> Report:
+    path = folder / "pasted.txt"
+    path.write_text(text, encoding="utf-8")
+    return analyze(str(path))
+
+
+@pytest.mark.parametrize("error", ["", "AssertionError: "])
+@pytest.mark.parametrize("before", ["", "fp32 case: 1e-07\nbf16 case: 0.002\n"])
+def test_a_comparison_is_read_without_its_traceback(
+    error: str, before: str, tmp_path: Path
+) -> None:
+    found = report(f"{before}{error}{COMPARED.format('0.016')}", tmp_path).told
+    assert [one.code for one in found] == ["NUM001"]
+    assert "0.002" in found[0].message
+
+
+def test_a_comparison_of_float32_is_no_rounding(tmp_path: Path) -> None:
+    said = COMPARED.format("1.3e-06")
+    assert "NUM001" not in {one.code for one in report(said, tmp_path).findings}
+    raised = report(f"AssertionError: {said}", tmp_path).told
+    assert [one.code for one in raised] == ["ERR000"]
+
+
+@pytest.mark.parametrize(
+    ("text", "accuses"),
+    [
+        ("With torch.compile my model is slower. What can I do?\n", False),
+        ("epoch 1 loss 0.3\nepoch 2 loss 0.2\n", True),
+        ("using torch 2.9\n" + "epoch 1 loss 0.3\n" * 200, True),
+    ],
+)
+def test_prose_about_torch_is_not_accused(text: str, accuses: bool, tmp_path: Path) -> None:
+    with pytest.raises(TracelensError) as raised:
+        report(text, tmp_path)
+    hint = raised.value.hint or ""
+    assert ("nothing was compiled" in hint) is accuses
+    assert ("tracebacks whole" in hint) is not accuses
+    assert ("was recognised" in str(raised.value)) is not accuses
