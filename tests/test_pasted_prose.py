@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- lines that torch prints
 """What people write around an excerpt, and excerpts without what torch prints before them."""
 
 from __future__ import annotations
@@ -55,3 +56,38 @@ def test_prose_about_torch_is_not_accused(text: str, accuses: bool, tmp_path: Pa
     assert ("nothing was compiled" in hint) is accuses
     assert ("tracebacks whole" in hint) is not accuses
     assert ("was recognised" in str(raised.value)) is not accuses
+
+
+OLD = "[2022-12-22 03:54:{}] torch._dynamo.convert_frame: [WARNING] torch._dynamo hit config.cache_size_limit (64)\n   function: '{}' (/home/ana/proj/model.py:{})\n   reasons:  {}\n"
+KEYS = OLD.format("03,390", "run", 5, "set(kwargs.keys()) == {'ids', 'mask'}")
+OBJECT = OLD.format("04,390", "forward", 861, "___check_obj_id({}, 94636661886208)")
+STRIDES = OLD.format("05,390", "attend", 396, "tensor '{}' strides mismatch at index 0. expected 8")
+
+
+@pytest.mark.parametrize("fence", ["", "```"])
+def test_a_warning_is_read_on_the_line_that_opens_a_fence(fence: str, tmp_path: Path) -> None:
+    found = report(f"It is slow:\n\n{fence}{KEYS}", tmp_path).told
+    assert [one.code for one in found] == ["RCP001"]
+    assert "`run`" in found[0].title
+    assert "The only reason in the log is" in found[0].message
+
+
+def test_each_warning_has_a_reason_of_its_own(tmp_path: Path) -> None:
+    found = report(KEYS + OBJECT.format("processor"), tmp_path).told
+    assert len(found) == 2
+    assert not any("reason in the log" in one.message for one in found)
+
+
+@pytest.mark.parametrize(
+    ("source", "is_cache"),
+    [("past_key_values", True), ("past_key_value[0]", True), ("processor", False)],
+)
+@pytest.mark.parametrize("reason", [OBJECT, STRIDES])
+def test_a_cache_of_keys_and_values_is_to_have_one_size(
+    reason: str, source: str, is_cache: bool, tmp_path: Path
+) -> None:
+    (found,) = report(reason.format(source), tmp_path).told
+    ids = [one.id for one in found.advice]
+    assert ("static-cache" in ids) is is_cache
+    assert not is_cache or not {"same-object", "raise-limit"} & set(ids)
+    assert is_cache or reason is STRIDES or "same-object" in ids

@@ -168,7 +168,7 @@ TRANSPORT = late(
     # Code in a sentence; a fence has three.
     rb"|`{1,2}(?=[^`\s])"
     # An indent, or the mark of a list, a comment or a diff, before a record of torch or oneDNN.
-    rb"|[ \t]{0,400}+(?:\*\*|[*+#-] ?|// ?|\d{1,2}[.)] {1,3})?`{0,2}(?=" + _OURS + rb")"
+    rb"|[ \t]{0,400}+(?:\*\*|[*+#-] ?|// ?|\d{1,2}[.)] {1,3})?`{0,3}(?=" + _OURS + rb")"
     # The mark of a diff before a table of autotuning.
     rb"|[+-] ?(?=AUTOTUNE \w|  \w{1,100} \d[\d.]{0,12} ms \d[\d.]{0,6}%)"
     # ... and before one of the profiler.
