@@ -153,6 +153,9 @@ TRANSPORT = late(
     rb"|Graph break |DeviceCopy in |Using FallbackKernel)"
     rb"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,100} [\w.@/-]{1,100}(?:\[\d{1,10}\])?: "
     rb"|\((?:[\w.()-]{1,100} )?(?:rank=\d{1,6} )?pid=\d{1,10}(?:, ip=[\d.]{7,15})?\) ?"
+    # The same without its bracket, where whoever copied it began behind that.
+    rb"|[\w.()-]{1,100} pid=\d{1,10}(?:, ip=[\d.]{7,15})?\) ?"
+    rb"(?=\(\w{1,60} pid=|(?:INFO|WARNING|ERROR|DEBUG) \d\d-\d\d |" + _OURS + rb")"
     # vLLM's logger, which repeats itself before every line of a traceback. What it says of its own
     # start is read with it: its times are the evidence.
     rb"|(?:WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d "
