@@ -91,3 +91,25 @@ def test_a_cache_of_keys_and_values_is_to_have_one_size(
     assert ("static-cache" in ids) is is_cache
     assert not is_cache or not {"same-object", "raise-limit"} & set(ids)
     assert is_cache or reason is STRIDES or "same-object" in ids
+
+
+RECORDED = "".join(f"Recording cudagraph tree for symint key {n}\n" for n in (10, 13, 16, 19))
+
+
+@pytest.mark.parametrize(
+    ("line", "is_set"),
+    [
+        ("inductor_config.triton.cudagraph_skip_dynamic_graphs = True", True),
+        ("torch._inductor.config.triton.cudagraph_skip_dynamic_graphs=True", True),
+        ("# torch._inductor.config.triton.cudagraph_skip_dynamic_graphs = True", False),
+        ("inductor_config.triton.cudagraph_skip_dynamic_graphs = False", False),
+    ],
+)
+def test_a_setting_that_the_program_has_is_no_way_out(
+    line: str, is_set: bool, tmp_path: Path
+) -> None:
+    (found,) = report(f"import torch\n{line}\n\n{RECORDED}", tmp_path).told
+    ids = [one.id for one in found.advice]
+    assert found.code == "CGR004"
+    assert ("skip-dynamic" in ids) is not is_set
+    assert ("no-graphs" in ids) is is_set

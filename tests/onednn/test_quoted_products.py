@@ -40,3 +40,20 @@ def test_sizes_of_run_time_are_read(name: str, size: str, tmp_path: Path) -> Non
     assert not found.coverage.unread
     assert "ONE019" in {one.code for one in found.findings}
     assert ("ONE017" in {one.code for one in found.findings}) is (size == RUNTIME)
+
+
+TO_AND_FRO = """\
+onednn_verbose,primitive,exec,cpu,convolution,jit:avx2,forward_training,src_f32:a:blocked:aBcd8b::f0 wei_f32:a:blocked:ABcd8b8a::f0 bia_f32:a:blocked:a::f0 dst_f32:a:blocked:aBcd8b::f0,attr-scratchpad:user ,alg:convolution_direct,mb1_ic32oc64_ih80oh40kh3sh2dh0ph1_iw80ow40kw3sw2dw0pw1,1.5
+onednn_verbose,primitive,exec,cpu,reorder,jit:blk,undef,src_f32::blocked:aBcd8b::f0 dst_f32::blocked:abcd::f0,attr-scratchpad:user ,,1x64x40x40,{}
+onednn_verbose,primitive,exec,cpu,reorder,jit:blk,undef,src_f32::blocked:abcd::f0 dst_f32::blocked:aBcd8b::f0,attr-scratchpad:user ,,1x64x40x40,0.5
+onednn_verbose,primitive,exec,cpu,convolution,jit_1x1:avx2,forward_training,src_f32:a:blocked:aBcd8b::f0 wei_f32:a:blocked:ABcd8b8a::f0 bia_f32:a:blocked:a::f0 dst_f32:a:blocked:aBcd8b::f0,attr-scratchpad:user ,alg:convolution_direct,mb1_ic64oc64_ih40oh40kh1sh1dh0ph0_iw40ow40kw1sw1dw0pw0,0.4
+onednn_verbose,primitive,exec,cpu,reorder,jit:blk,undef,src_f32::blocked:aBcd8b::f0 dst_f32::blocked:abcd::f0,attr-scratchpad:user ,,1x64x40x40,0.1
+"""
+
+
+@pytest.mark.parametrize(("first", "told"), [("0.2", True), ("0.1", False)])
+def test_what_a_first_execution_took_longer_is_told(first: str, told: bool, tmp_path: Path) -> None:
+    findings = report(TO_AND_FRO.format(first), tmp_path).findings
+    (found,) = [one for one in findings if one.code == "ONE004"]
+    assert ("(800 us with what first" in found.message or "(0.8 ms with" in found.message) is told
+    assert ("with what first" in found.message) is told

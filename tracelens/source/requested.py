@@ -1,4 +1,4 @@
-"""What the program that stands beside a printed profile asks of the profiler, and where it runs."""
+"""What the program that stands beside a printed profile or a log asks for, and where it runs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from tracelens.evidence import Evidence, Place, Seen
 from tracelens.late import late
+from tracelens.logs.cudagraphs import Cudagraphs, DynamicSkipped
 from tracelens.logs.key_averages import KeyAveragesLog, Requested
 
 __all__ = ["hand_over_requested"]
@@ -20,11 +21,20 @@ _DEVICE = late(
     rb"\.cuda\(|(?:\.to\(|\bdevice\(|\bdevice ?[=:] ?|,) ?['\"](?:cuda|hip)(?::\d{1,3})?['\"]"
 )
 _CHOSEN = late(rb"is_available|\bargparse|add_argument|\bif\b")
+#: A setting of CUDA graphs, under whatever name the module was imported.
+_SKIPPED = late(
+    rb"(?<![A-Za-z])(?:inductor_)?config\.triton\.cudagraph_skip_dynamic_graphs ?= ?True\b"
+)
 _COMMENT = re.compile(rb"\s*#")
 
 
 def hand_over_requested(brief: Iterable[tuple[int, bytes]], name: str, evidence: Evidence) -> None:
-    """Add what the first lines of the input ``name`` tell of the program, if it has a table."""
+    """Add what the first lines of the input ``name`` tell of the program, if it has a table.
+
+    So does a setting of CUDA graphs beside their log.
+    """
+    if Cudagraphs.name in evidence.kinds:
+        _hand_over_skipped(brief, name, evidence)
     if KeyAveragesLog.name not in evidence.kinds:
         return
     activities: set[str] = set()
@@ -42,3 +52,10 @@ def hand_over_requested(brief: Iterable[tuple[int, bytes]], name: str, evidence:
     if first:
         record = Requested(activities=tuple(sorted(activities)), on_cuda=device)
         evidence.measured.append(Seen(record, 1, [Place(name, first)], ""))
+
+
+def _hand_over_skipped(brief: Iterable[tuple[int, bytes]], name: str, evidence: Evidence) -> None:
+    for number, line in brief:
+        if _SKIPPED.search(line) and not _COMMENT.match(line):
+            evidence.measured.append(Seen(DynamicSkipped(), 1, [Place(name, number)], ""))
+            return
