@@ -22,6 +22,7 @@ from tracelens.failures.elsewhere import built_by_pip, exported, lone, quoted, r
 from tracelens.failures.fitting import misfits
 from tracelens.failures.guarding import guarding
 from tracelens.failures.home import is_own_name, line_of
+from tracelens.failures.launching import launching
 from tracelens.failures.messages import is_break
 from tracelens.failures.pasted import LAST_LINES, STOPS, alone, is_pasted, refused_line
 from tracelens.failures.program_lines import is_twice, own_facts, traced, user_line
@@ -37,6 +38,8 @@ __all__ = ["Told", "told"]
 
 #: Causes that the way there tells more of.
 _BY_COMPILER = frozenset({"internal-compiler", "lost-size", "unknown"})
+#: Causes whose words are the whole error, wherever in a few lines they stand.
+_COMPLETE = frozenset({"out-of-resources"})
 #: Lines of a message that goes on below its first.
 MAX_LINES = 14
 #: Exceptions of the compiler's, and words of those that are about it.
@@ -125,6 +128,7 @@ def told(episode: Episode) -> Told | None:
         cause, cut = "choice-left-out", False
     elif found:
         cause, index, facts = found[0]
+        cut = cut and not (cause in _COMPLETE and facts)
         # Its name alone wraps whatever else failed: a compiler that is missing, a kernel.
         wraps = cut and cause == "internal-compiler"
         cause = function_cause(frames) if wraps else cause
@@ -162,6 +166,7 @@ def told(episode: Episode) -> Told | None:
         | (reached(episode) if cause in _BY_COMPILER else {})
         | asserted(episode, start)
         | guarding(cause, episode, frames)
+        | launching(cause, frames)
         | built_by_pip(lines, frames)
         | quoted(cause, index, episode, frames)
         | context_of(cause, lines)

@@ -40,47 +40,12 @@ def _looks_up(data: BreakData) -> bool:
 
 #: Operators, and builtins without an effect, as Dynamo calls them: it traces them by and by.
 _OPERATORS = frozenset(one for one in vars(operator) if not one.startswith("_"))
-_PURE = _OPERATORS | frozenset(
-    [
-        "abs",
-        "all",
-        "any",
-        "bool",
-        "callable",
-        "dict",
-        "divmod",
-        "enumerate",
-        "filter",
-        "float",
-        "format",
-        "frozenset",
-        "getattr",
-        "hasattr",
-        "int",
-        "isinstance",
-        "issubclass",
-        "iter",
-        "len",
-        "list",
-        "map",
-        "max",
-        "min",
-        "next",
-        "pow",
-        "range",
-        "reversed",
-        "round",
-        "set",
-        "slice",
-        "sorted",
-        "str",
-        "sum",
-        "super",
-        "tuple",
-        "type",
-        "zip",
-    ]
+_NAMES = (
+    "abs all any bool callable dict divmod enumerate filter float format frozenset getattr hasattr"
+    " int isinstance issubclass iter len list map max min next pow range reversed round set slice"
+    " sorted str sum super tuple type zip"
 )
+_PURE = _OPERATORS | frozenset(_NAMES.split())
 
 
 def _is_gap(data: BreakData) -> bool:
