@@ -1,4 +1,4 @@
-# ruff: noqa: E501 -- lines that torch prints
+# ruff: noqa: E501, S108 -- lines that torch prints
 """What people write around an excerpt, and excerpts without what torch prints before them."""
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tracelens import Report, TracelensError, analyze
+from tracelens.render import Options
+from tracelens.render.text import Text
 
 COMPARED = """\
 Tensor-likes are not close!
@@ -113,3 +115,77 @@ def test_a_setting_that_the_program_has_is_no_way_out(
     assert found.code == "CGR004"
     assert ("skip-dynamic" in ids) is not is_set
     assert ("no-graphs" in ids) is is_set
+
+
+HIT = "W0810 18:28:53.521000 4242 torch/_dynamo/convert_frame.py:964] [2/256] {}\n"
+PACKAGE = "/home/ana/venv/lib/python3.12/site-packages/{}"
+
+
+@pytest.mark.parametrize(
+    ("function", "file", "is_helper"),
+    [
+        ("check_memory", PACKAGE.format("oddlib/offload.py"), True),
+        ("forward_hook", PACKAGE.format("oddlib/modules.py"), True),
+        ("forward", PACKAGE.format("oddlib/modules.py"), False),
+        ("forward_hook", "/home/ana/proj/model.py", False),
+    ],
+)
+def test_a_helper_that_wraps_modules_is_named(
+    function: str, file: str, is_helper: bool, tmp_path: Path
+) -> None:
+    lines = (
+        "torch._dynamo hit config.accumulated_recompile_limit (256)",
+        f"   function: '{function}' ({file}:22)",
+        "   last reason: 2/255: len(args) == 1",
+    )
+    (found,) = report("".join(map(HIT.format, lines)), tmp_path).told
+    assert found.code == "RCP028"
+    assert ("leave-helper-out" in {one.id for one in found.advice}) is is_helper
+
+
+def row(name: str, host: tuple[str, str], device: tuple[str, str], calls: int) -> str:
+    (ms, share), (on_device, of_device) = host, device
+    cells = (name, share, ms, share, ms, ms, on_device, of_device, on_device, on_device, calls)
+    return "".join(f"{cell:>40}  " for cell in cells) + "\n"
+
+
+def test_shares_tell_the_totals_of_a_table(tmp_path: Path) -> None:
+    rows = row("aten::addmm", ("100.000us", "5.00%"), ("40.000us", "10.00%"), 3)
+    rows += row("cudaLaunchKernel", ("90.000us", "4.50%"), ("0.000us", "0.00%"), 17)
+    message = report(rows, tmp_path).told[0].message
+    assert "all rows of the table take 2 ms of the host and 0.4 ms of the device" in message
+    assert "works 5 times as long" in message
+    busy = rows.replace("40.000us", "400.000us")
+    assert "launches are the limit" not in report(busy, tmp_path).told[0].message
+
+
+ERROR = (
+    "/tmp/torchinductor_ana/tt/cttmyl2lv36rbbkefb5sp35rxqrshbhalcvq7emapkzdm53zblgs.py:56:26: "
+    "error: operand #0 does not dominate this use\n    tmp18 = libdevice.cos(tmp13)\n"
+)
+CODE = "module {\n  tt.func public @triton_per_fused_cos_52(%arg0: !tt.ptr<f32>) {\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "dumped"),
+    [
+        (f"{ERROR}{CODE}", False),
+        (CODE, True),
+        (f"{ERROR}// -----// IR Dump Before Inliner (inline) //----- //\n{CODE}", True),
+    ],
+)
+def test_what_triton_prints_with_an_error_is_no_dump(
+    text: str, dumped: bool, tmp_path: Path
+) -> None:
+    found = report(text, tmp_path).findings
+    assert any("dump of Triton" in one.title for one in found) is dumped
+
+
+def test_tf32_slows_down_nothing_but_float32(tmp_path: Path) -> None:
+    said = (
+        "UserWarning: TensorFloat32 tensor cores for float32 matrix multiplication available but "
+        "not enabled. Consider setting `torch.set_float32_matmul_precision('high')`\n"
+    )
+    shown = Text.render(report(said, tmp_path), Options())
+    assert "slows down everything" not in shown
+    assert "products in float32, and nothing else" in shown
