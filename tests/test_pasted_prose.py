@@ -105,6 +105,7 @@ RECORDED = "".join(f"Recording cudagraph tree for symint key {n}\n" for n in (10
         ("torch._inductor.config.triton.cudagraph_skip_dynamic_graphs=True", True),
         ("# torch._inductor.config.triton.cudagraph_skip_dynamic_graphs = True", False),
         ("inductor_config.triton.cudagraph_skip_dynamic_graphs = False", False),
+        ("set torch._inductor.config.triton.cudagraph_skip_dynamic_graphs=True.", False),
     ],
 )
 def test_a_setting_that_the_program_has_is_no_way_out(

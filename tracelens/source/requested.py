@@ -21,9 +21,9 @@ _DEVICE = late(
     rb"\.cuda\(|(?:\.to\(|\bdevice\(|\bdevice ?[=:] ?|,) ?['\"](?:cuda|hip)(?::\d{1,3})?['\"]"
 )
 _CHOSEN = late(rb"is_available|\bargparse|add_argument|\bif\b")
-#: A setting of CUDA graphs, under whatever name the module was imported.
+#: A setting of CUDA graphs, in a line of its own: torch's warning names it in a sentence.
 _SKIPPED = late(
-    rb"(?<![A-Za-z])(?:inductor_)?config\.triton\.cudagraph_skip_dynamic_graphs ?= ?True\b"
+    rb"[ \t>|+]{0,40}[\w.]{0,80}config\.triton\.cudagraph_skip_dynamic_graphs ?= ?True\s*(?:#|$)"
 )
 _COMMENT = re.compile(rb"\s*#")
 
@@ -56,6 +56,6 @@ def hand_over_requested(brief: Iterable[tuple[int, bytes]], name: str, evidence:
 
 def _hand_over_skipped(brief: Iterable[tuple[int, bytes]], name: str, evidence: Evidence) -> None:
     for number, line in brief:
-        if _SKIPPED.search(line) and not _COMMENT.match(line):
+        if _SKIPPED.match(line):
             evidence.measured.append(Seen(DynamicSkipped(), 1, [Place(name, number)], ""))
             return

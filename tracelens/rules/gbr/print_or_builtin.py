@@ -53,17 +53,16 @@ def _is_gap(data: BreakData) -> bool:
     return data.terse and data.name in _PURE
 
 
-#: What says that nothing can be named is not said beside it.
-_LIBRARY = tuple(
-    replace(
-        one,
-        applies=lambda data, one=one: one.applies(data) and not _is_gap(data),
-        when=f"{one.when}; and it is no gap of an old torch",
+def _but_for_gaps(remedy: Remedy) -> Remedy:
+    """Return a remedy that says that nothing can be named: not beside a newer torch."""
+    return replace(
+        remedy,
+        applies=lambda data: remedy.applies(data) and not _is_gap(data),
+        when=f"{remedy.when}; and it is no gap of an old torch",
     )
-    if one in {SEE_PARTS, NOT_NAMED}
-    else one
-    for one in LIBRARY
-)
+
+
+_LIBRARY = tuple(_but_for_gaps(one) if one in {SEE_PARTS, NOT_NAMED} else one for one in LIBRARY)
 
 
 class PrintOrBuiltin(SiteRule):
