@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 from tracelens.evidence import Evidence, Place, Seen
 from tracelens.late import late
-from tracelens.logs.cudagraphs import Cudagraphs, DynamicSkipped
 from tracelens.logs.key_averages import KeyAveragesLog, Requested
 
 __all__ = ["hand_over_requested"]
@@ -25,6 +24,7 @@ _CHOSEN = late(rb"is_available|\bargparse|add_argument|\bif\b")
 _SKIPPED = late(
     rb"[ \t>|+]{0,40}[\w.]{0,80}config\.triton\.cudagraph_skip_dynamic_graphs ?= ?True\s*(?:#|$)"
 )
+_CUDAGRAPHS = "cudagraphs"
 _COMMENT = re.compile(rb"\s*#")
 
 
@@ -33,7 +33,7 @@ def hand_over_requested(brief: Iterable[tuple[int, bytes]], name: str, evidence:
 
     So does a setting of CUDA graphs beside their log.
     """
-    if Cudagraphs.name in evidence.kinds:
+    if _CUDAGRAPHS in evidence.kinds:
         _hand_over_skipped(brief, name, evidence)
     if KeyAveragesLog.name not in evidence.kinds:
         return
@@ -55,6 +55,8 @@ def hand_over_requested(brief: Iterable[tuple[int, bytes]], name: str, evidence:
 
 
 def _hand_over_skipped(brief: Iterable[tuple[int, bytes]], name: str, evidence: Evidence) -> None:
+    from tracelens.logs.cudagraphs import DynamicSkipped  # noqa: PLC0415 -- of few logs
+
     for number, line in brief:
         if _SKIPPED.match(line):
             evidence.measured.append(Seen(DynamicSkipped(), 1, [Place(name, number)], ""))

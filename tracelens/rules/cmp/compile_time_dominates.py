@@ -11,7 +11,6 @@ from tracelens.dynamo.siblings import SIBLINGS
 from tracelens.evidence import Evidence, Table
 from tracelens.experiment import EMPTY_CACHES
 from tracelens.frames.compile_seconds import CompileSeconds
-from tracelens.logs.compile_times import CompileTimes
 from tracelens.report import Confidence, Cost, Finding, Severity, Where, stories
 from tracelens.report.stories import Story
 from tracelens.rules import Rule
@@ -381,6 +380,7 @@ def _share(called: CalledOften, spans: Table[CompileSpan]) -> float:
     return 1 - sum(seconds for is_other, seconds in took if is_other) / whole if whole else 1.0
 
 
+_TABLE = "compile_times"
 _BACKEND = (
     " So it was not Dynamo: which part of the backend it was, rows tell that are not in this table."
 )
@@ -395,5 +395,5 @@ _ENTRIES = "one compilation, and one more for each mode and for sizes that vary:
 def _is_asked(sums: CompileSeconds, evidence: Evidence) -> bool:
     """Whether a few lines were pasted that tell of nothing but a long compilation, or a table."""
     lines = evidence.understood_lines + evidence.unread_lines
-    long = sums.seconds >= MAX_START or CompileTimes.name in evidence.kinds
+    long = sums.seconds >= MAX_START or _TABLE in evidence.kinds
     return lines <= MAX_PASTED and long and sums.basis == "measured"

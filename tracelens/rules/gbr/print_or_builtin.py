@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -39,7 +38,12 @@ def _looks_up(data: BreakData) -> bool:
 
 
 #: Operators, and builtins without an effect, as Dynamo calls them: it traces them by and by.
-_OPERATORS = frozenset(one for one in vars(operator) if not one.startswith("_"))
+_SIGNS = (
+    "add and_ concat contains delitem eq floordiv ge getitem gt iadd iand iconcat ifloordiv ilshift"
+    " imatmul imod imul inv invert ior ipow irshift is_ is_not isub itruediv ixor le lshift lt"
+    " matmul mod mul ne neg not_ or_ pos pow rshift setitem sub truediv truth xor"
+)
+_OPERATORS = frozenset(_SIGNS.split())
 _NAMES = (
     "abs all any bool callable dict divmod enumerate filter float format frozenset getattr hasattr"
     " int isinstance issubclass iter len list map max min next pow range reversed round set slice"
