@@ -273,6 +273,13 @@ def test_a_message_is_read_where_it_is_quoted(tmp_path: Path, case: str) -> None
     assert codes(tmp_path, text)[0] == code
 
 
+def test_what_a_long_text_encloses_is_read(tmp_path: Path) -> None:
+    said = "I get ```Not enough SMs to use max_autotune_gemm``` there, what does it mean?\n"
+    log = tmp_path / "run.log"
+    log.write_text(said + "and more of the text\n" * 20)
+    assert [one.code for one in analyze(str(log)).findings] == ["TUN006"]
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -280,13 +287,13 @@ def test_a_message_is_read_where_it_is_quoted(tmp_path: Path, case: str) -> None
         '    raise RuntimeError(f"torch._dynamo hit config.recompile_limit ({limit})")\n',
         "[1/120] loss 3.2\n[2/120] loss 3.1\n",
         "pip says: a newer version of torch is there\n",
-        QUOTED["in a sentence"][0] + "and more of the text\n" * 12,
+        QUOTED["in a sentence"][0].replace("`", "") + "and more of the text\n" * 12,
     ],
 )
 def test_the_text_of_a_program_quotes_nothing(tmp_path: Path, text: str) -> None:
     log = tmp_path / "run.log"
     log.write_text(text)
-    with pytest.raises(TracelensError, match="plain program output"):
+    with pytest.raises(TracelensError, match=r"plain program output|was recognised"):
         analyze(str(log))
 
 

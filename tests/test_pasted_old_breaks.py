@@ -215,3 +215,23 @@ def test_the_note_of_torch_2_0_about_the_profiler_is_the_same_note(tmp_path: Pat
         "[2023-07-17 10:02:11,334] torch._dynamo.variables.torch: [WARNING] Profiler will be ignored\n"
     )
     assert [one.code for one in analyze(str(log)).findings] == ["GBR017"]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_gap"), [("iadd", True), ("len", True), ("print", False), ("open", False)]
+)
+@pytest.mark.parametrize(
+    "file",
+    ["/home/ana/proj/model.py", f"{'/home/ana/venv/lib/python3.9'}/site-packages/oddlib/model.py"],
+)
+def test_an_operator_is_a_gap_of_an_old_torch(
+    tmp_path: Path, name: str, is_gap: bool, file: str
+) -> None:
+    said = f"{HEADS[0]}Graph break: call_function BuiltinVariable({name}) [ConstantVariable(tuple), TupleVariable()] {{}} from user code at "
+    stack = STACK.format(" ", "self.part(x)").replace("/home/ana/proj/model.py", file)
+    found = told(tmp_path, f"{said}{stack}")[0]
+    ids = [one.id for one in found.advice]
+    assert found.code == "GBR003"
+    assert ("newer-torch" in ids) is is_gap
+    assert not (is_gap and {"see-parts", "not-named"} & set(ids))
+    assert not (name == "iadd" and "call-outside" in ids)

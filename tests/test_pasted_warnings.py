@@ -288,6 +288,31 @@ def test_a_report_of_the_compile_profiler_tells_its_breaks(tmp_path: Path) -> No
     assert "GBR002" in {one.code for one in found}
 
 
+@pytest.mark.parametrize(
+    ("rows", "title", "reasons"),
+    [
+        (
+            "hasattr: UserDefinedClassVariable()   1\nhasattr no source   2\n",
+            "3 graph breaks for 2",
+            2,
+        ),
+        ("hasattr no source                     2\n", "2 graph breaks at 1 place: hasattr", 0),
+    ],
+)
+def test_the_compile_profiler_counts_each_reason(
+    rows: str, title: str, reasons: int, tmp_path: Path
+) -> None:
+    (found, *_) = analyzed(
+        tmp_path,
+        "Torchdynamo Profiler Report\n===========================\n\nGraph Breaks\n------------\n"
+        f"Graph Break Reason                     Count\n--------------------  -------\n{rows}\n"
+        "Recompilation\n-------------\nNo recompilation detected\n",
+    ).told
+    assert found.code == "GBR012"
+    assert found.title.startswith(title)
+    assert not reasons or "hasattr no source (2); hasattr: UserDef" in found.message
+
+
 def test_only_notes_are_no_clean_bill(tmp_path: Path) -> None:
     prefix = "V0703 10:34:13.273000 1403 torch/_dynamo/guards.py:2590] [0/1] [__recompiles] "
     text = (

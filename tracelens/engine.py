@@ -220,11 +220,16 @@ def nothing_known(report: Report, kind: str | None = None) -> TracelensError | N
     for unread in sorted(report.coverage.unread, key=lambda unread: unread.first_line)[:1]:
         message = f"{inputs[0].path}:{unread.first_line}: not {unread.kind}: {unread.reason}"
         return SourceError(message, hint="nothing else in the input comes from torch or oneDNN")
-    from tracelens.source.looks_like import look  # noqa: PLC0415 -- costly, seldom needed
+    from tracelens.source.looks_like import (  # noqa: PLC0415 -- costly, seldom needed
+        UNRECOGNISED,
+        look,
+    )
 
     looks = [(source.path, look(source.path)) for source in inputs[:MAX_NAMED]]
     names = "; ".join(f"{path}: {found.what}" for path, found in looks)
     more = f" and {len(inputs) - MAX_NAMED} more" if len(inputs) > MAX_NAMED else ""
     path, found = looks[0]
     hint = found.hint.replace("FILE", path)
+    if any(one.what == UNRECOGNISED for _, one in looks):
+        return SourceError(f"{names}{more}", hint=hint)
     return SourceError(f"{names}{more}: nothing from torch or oneDNN in it", hint=hint)

@@ -51,6 +51,20 @@ def test_the_table_of_the_report() -> None:
     assert {row["routine"] for row in rows} >= {"SGEMM", "FFT", "SGESDD", "SGEMV"}
 
 
+@pytest.mark.parametrize("time", ["22.83us", "**22.83us**"])
+@pytest.mark.parametrize("end", [",0x55aa0012fe40)", ",0x7", ","])
+def test_arguments_that_mkl_cuts_leave_the_time(tmp_path: Path, time: str, end: str) -> None:
+    path = tmp_path / "run.log"
+    call = (
+        f"MKL_VERBOSE SGEMM_BATCH(N,N,0x7ffcda00{end} {time} CNR:OFF Dyn:1 FastMM:1 TID:0  NThr:8\n"
+    )
+    path.write_text(call * 2, encoding="utf-8")
+    evidence, _ = read([str(path)])
+    (row,) = evidence.table(MklCall)
+    assert (row.record.routine, row.record.threads, row.count) == ("SGEMM_BATCH", 8, 2)
+    assert row.ms == pytest.approx(2 * 0.02283)
+
+
 def test_a_line_cut_short_is_counted(tmp_path: Path) -> None:
     path = tmp_path / "run.log"
     path.write_text(GEMM.format(time="1ms")[:60] + "\n" + GEMM.format(time="1ms"), encoding="utf-8")

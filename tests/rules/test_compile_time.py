@@ -211,3 +211,30 @@ def test_two_functions_compiled_once_each_are_what_a_start_takes(
     found = told(tmp_path, text)
     assert (found.severity is Severity.NONE) is is_note
     assert ("each function was compiled once" in (found.harmless or "")) is is_note
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (["bytecode_tracing, 0.2100", "get_fake_value, 0.0300"], True),
+        (["bytecode_tracing, 9.2100"], False),
+        (["bytecode_tracing, 0.2100", "OutputGraph.call_user_compiler, 18.0"], False),
+    ],
+)
+def test_a_pasted_table_tells_whether_it_was_tracing(
+    tmp_path: Path, rows: list[str], said: bool
+) -> None:
+    prefix = "I0424 14:50:06.425000 7 torch/_dynamo/utils.py:910] "
+    head = ["TorchDynamo compilation metrics:", "Function, Runtimes (s)"]
+    table = [*head, "_compile.compile_inner, 21.4449", *rows]
+    found = told(tmp_path, "".join(f"{prefix}{row}\n" for row in table))
+    assert found.severity is Severity.INFO
+    assert ("it was not Dynamo" in found.message) is said
+
+
+def test_the_same_table_in_the_log_of_a_run_is_a_note(tmp_path: Path) -> None:
+    prefix = "I0424 14:50:06.425000 7 torch/_dynamo/utils.py:910] "
+    rows = ["TorchDynamo compilation metrics:", "Function, Runtimes (s)"]
+    rows += ["_compile.compile_inner, 21.4449", *(f"phase_{n}, 0.0100" for n in range(40))]
+    found = told(tmp_path, "".join(f"{prefix}{row}\n" for row in rows))
+    assert found.severity is Severity.NONE

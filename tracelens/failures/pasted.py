@@ -22,6 +22,8 @@ STOPS = re.compile(
     r"\s*$|from user code|Set TORCH|You can suppress|The above exception|During handling"
     r"|Traceback \(|Original traceback|For more (?:info|details)|User [Ss]tack"
     r"|\s*The following call|While executing|\s*\\?`\\?`\\?`\w*\s*$"
+    # How the traceback of another process ends.
+    r"|\"\"\"\s*$"
     r"|frame #\d+: |Exception raised from \w+ at "
     r"|Command (?:exited with non-zero status|terminated by signal) \d+\s*$"
     r"|# ?tracelens: |tracelens: |model name\s*: |(?:flags|Features)\s*: |onednn_verbose,"

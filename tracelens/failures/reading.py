@@ -19,8 +19,10 @@ from tracelens.failures.cut import (
 )
 from tracelens.failures.debugged import context_of
 from tracelens.failures.elsewhere import built_by_pip, exported, lone, quoted, refusal, whole
+from tracelens.failures.fitting import misfits
 from tracelens.failures.guarding import guarding
 from tracelens.failures.home import is_own_name, line_of
+from tracelens.failures.launching import launching
 from tracelens.failures.messages import is_break
 from tracelens.failures.pasted import LAST_LINES, STOPS, alone, is_pasted, refused_line
 from tracelens.failures.program_lines import above, is_twice, own_facts, traced, user_line
@@ -37,6 +39,8 @@ __all__ = ["Told", "told"]
 
 #: Causes that the way there tells more of.
 _BY_COMPILER = frozenset({"internal-compiler", "lost-size", "unknown"})
+#: Causes whose words are the whole error, wherever in a few lines they stand.
+_COMPLETE = frozenset({"out-of-resources"})
 #: Lines of a message that goes on below its first.
 MAX_LINES = 14
 #: Exceptions of the compiler's, and words of those that are about it.
@@ -57,9 +61,6 @@ _LEFT_OUT = late(r"WON'?T CONVERT (<graph break in \w{1,200}>|\S{1,200}) (\S{1,4
 #: How programs end that meant to.
 _MEANT = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit", "StopIteration"})
 _TRACEBACK = "Traceback (most recent call last)"
-#: How a call that does not fit ends, and where.
-_MISFITS = frozenset({"AssertionError", "AttributeError", "KeyError", "TypeError", "ImportError"})
-_OF_TRITON = late(r"/triton/(?:compiler|runtime|backends)/")
 #: Exceptions of code that is wrong, and the parts of torch that make graphs and kernels.
 _BUGS = frozenset({"AttributeError", "IndexError", "KeyError", "NameError", "UnboundLocalError"})
 _MAKES = late(
@@ -74,8 +75,6 @@ _STAGED = frozenset({"CompilationError", "InductorError", "LoweringException"})
 _CAPTURES = late(r"[/\\]torch[/\\](?:cuda[/\\]graphs|_inductor[/\\]cudagraph_trees)\.py")
 #: Where a model is exported.
 _EXPORTS = late(r"[/\\]torch[/\\]_?export[/\\]")
-#: The caller and the callee.
-_PAIR = 2
 #: What stands before the name in the record of a graph break, which is no failure.
 _RECORDED = "Reason: "
 #: How generated code launches a kernel of Triton.
@@ -130,9 +129,11 @@ def told(episode: Episode) -> Told | None:
         cause, cut = "choice-left-out", False
     elif found:
         cause, index, facts = found[0]
+        cut = cut and not (cause in _COMPLETE and facts)
         # Its name alone wraps whatever else failed: a compiler that is missing, a kernel.
         wraps = cut and cause == "internal-compiler"
-        cause = function_cause(frames) if wraps else _refined(cause, raised, frames)
+        cause = function_cause(frames) if wraps else cause
+        cause = "triton-mismatch" if cause in GENERAL and misfits(episode) else cause
         cause = "internal-compiler" if cause == "kernel-code" and _WRITTEN.search(text) else cause
     elif cut:
         cause, index, facts = function_cause(frames), last_words(lines), {}
@@ -140,6 +141,7 @@ def told(episode: Episode) -> Told | None:
         cause, index, facts = "fullgraph", episode.items.index(last), {}
     elif last is not None and (_is_ours(last, episode, frames)):
         cause = "internal-compiler" if _is_bug(last, frames) else "unknown"
+        cause = "triton-mismatch" if misfits(episode) else cause
         index, facts = episode.items.index(last), {}
     elif engine:
         cause, index, facts = engine[0]
@@ -167,6 +169,7 @@ def told(episode: Episode) -> Told | None:
         | (reached(episode) if cause in _BY_COMPILER else {})
         | asserted(episode, start)
         | guarding(cause, episode, frames)
+        | launching(cause, frames)
         | built_by_pip(lines, frames)
         | quoted(cause, index, episode, frames)
         | context_of(cause, lines)
@@ -215,19 +218,6 @@ def _left_out(lines: list[str]) -> dict[str, str]:
     """Return the function that runs eagerly because of the error, and its file."""
     found = next(filter(None, map(_LEFT_OUT.search, lines)), None)
     return {"frame": found[1], "frame_file": found[2]} if found else {}
-
-
-def _refined(cause: str, raised: list[Raised], frames: list[Traced]) -> str:
-    """Return the cause; what Triton rejects of the arguments that Inductor gives it is a version.
-
-    Errors in a kernel's code are Triton's own ``CompilationError``.
-    """
-    if cause not in GENERAL or len(frames) < _PAIR:
-        return cause
-    names = {one.errors[-1].rpartition(".")[2] for one in raised if not one.logged}
-    caller, callee = (frame.place.replace("\\", "/") for frame in frames[-_PAIR:])
-    fits = "/torch/_inductor/" in caller and _OF_TRITON.search(callee) is not None
-    return "triton-mismatch" if fits and names & _MISFITS else cause
 
 
 def _last(episode: Episode, raised: list[Raised]) -> Raised | None:

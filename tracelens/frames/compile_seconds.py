@@ -40,6 +40,8 @@ LAYERS = (
 )
 #: The phase that is Dynamo's alone; a table may hold it and none of the layers below Dynamo.
 TRACING = "bytecode_tracing"
+#: Up to this part of a compilation, tracing is not what took long.
+LITTLE = 0.1
 
 
 class CompileSeconds(Joined):
@@ -57,6 +59,8 @@ class CompileSeconds(Joined):
     again_timed: int = 0
     #: Whether the log says which layer the seconds went to.
     layered: bool = True
+    #: Whether tracing took little of it, and rows are missing that tell the layers below.
+    is_backends: bool = False
     #: Seconds of the layers or phases, and of the functions that took longest, in words.
     parts: tuple[str, ...] = ()
     longest: tuple[str, ...] = ()
@@ -187,6 +191,7 @@ def _by_tables(
             continue
         layered = any(phase is not None for phase in held[1:])
         layers = [phase.total if phase else 0.0 for phase in held]
+        tracing = phases.get(TRACING)
         summed = begun[row.first.process] if len(whole.seconds) == 1 else set()
         again = sum(not frame.endswith("/0") for frame in summed)
         yield CompileSeconds(
@@ -195,8 +200,11 @@ def _by_tables(
             again=again,
             basis="measured",
             layered=layered,
+            is_backends=not layered
+            and tracing is not None
+            and tracing.total < LITTLE * whole.total,
             parts=(
-                *(_own(layers) if layered else _traced(whole.total, phases.get(TRACING))),
+                *(_own(layers) if layered else _traced(whole.total, tracing)),
                 *_later(backward),
             ),
             quotes=(row.quote(at=_line_of(row.text, whole.name)),) if row.text else (),

@@ -1,9 +1,9 @@
 """Lines of oneDNN in older forms, or in another locale, put into the form that the grammar reads.
 
-Four are met: MKL-DNN 0.x, which names no engine and lists formats instead of memory descriptors;
+Five are met: MKL-DNN 0.x, which names no engine and lists formats instead of memory descriptors;
 the BLAS-like interface before the attributes had a field of their own; a comma in the place of the
-decimal point, where the program set the locale; and lines that somebody shortened, with dots in the
-place of fields.
+decimal point, where the program set the locale; the number that stands for a size given at run
+time; and lines that somebody shortened, with dots in the place of fields.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 
 from tracelens.late import late
 
-__all__ = ["decimal_point", "modern", "spelled_out"]
+__all__ = ["RUNTIME", "decimal_point", "modern", "spelled_out"]
 
 #: Commas behind marker, version and time stamp, by the beginning: with a point in the time.
 _COMMAS = {"primitive,exec,": 10, "primitive,create": 10, "exec,": 9, "create": 9}
@@ -22,6 +22,8 @@ _DIGITS = late(r"\d+(?:e[-+]?\d+)?\s*$")
 _ENGINE = late(r"(?:mkldnn|dnnl)_verbose,(?:exec|create),(?=[a-z_]+,)(?!(?:cpu|gpu|any)[,:\d])")
 _FORMAT = late(r"(f?)(src|wei|dst|bia|in|out|diff|ws|data):(?:([fsu]\d{1,2}|bf16)_)?(\w+)")
 _ARGUMENTS = {"in": "src", "out": "dst"}
+#: A size that is given at run time, as the number that stands for it: a star later.
+RUNTIME = "-9223372036854775808"
 _BLOCK = late(r"(?<!\d)(\d*)([A-Za-z])")
 
 
@@ -67,6 +69,8 @@ def spelled_out(line: str) -> str:
 
 def modern(line: str) -> str:
     """Return ``line`` in the form of oneDNN 2; others than the old ones as they are."""
+    if RUNTIME in line:
+        line = line.replace(RUNTIME, "*")
     if ",gemm_api,,undef," in line and ",,," not in line:
         head, comma, rest = line.rpartition(",,")
         return f"{head},,,{rest}" if comma else line

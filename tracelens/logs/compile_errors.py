@@ -41,6 +41,8 @@ PHRASES: dict[str, Topic] = {
     "backend=": "backend",
 }
 
+#: The relative tolerance with which torch.testing compares, and the type that it is for.
+TOLERANCES = {"up to 0.016 allowed": "bf16", "up to 0.001 allowed": "f16"}
 
 #: Characters of a message that a table keeps.
 MAX_MESSAGE = 300
@@ -90,6 +92,8 @@ class CompileErrors(Log):
         r"Traceback \(most recent call last\):|torch\.(?:_\w+|fx|export)\.[\w.]{1,100}: "
         r"|RuntimeError: Error: accessing (?:gradient )?tensor output of CUDAGraphs"
         rf"|(?:{'|'.join(TORCHS_OWN)}|Unsupported): "
+        # A comparison that was printed without its traceback.
+        r"|(?:AssertionError: )?(?:Scalars|Tensor-likes) are not (?:close|equal)!"
     )
     continues = re.compile(
         r"\s|$|[A-Za-z_][\w.]{0,100}(?:Error|Exception|Failed|Unsupported|Exit|Interrupt|Node)"

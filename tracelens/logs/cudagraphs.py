@@ -9,6 +9,7 @@ from pydantic import BeforeValidator
 
 from tracelens.logs import Log, Record
 from tracelens.logs._stack import StackFrame
+from tracelens.logs._trace_header import Measured
 
 __all__ = [
     "CudagraphNote",
@@ -16,6 +17,7 @@ __all__ = [
     "CudagraphRecording",
     "CudagraphSkip",
     "Cudagraphs",
+    "DynamicSkipped",
     "FunctionRun",
     "ManyShapes",
     "MovedInputs",
@@ -123,6 +125,10 @@ class ManyShapes(Record):
     """A graph is recorded once for each of many sizes; ``sizes`` counts those seen so far."""
 
     sizes: int
+
+
+class DynamicSkipped(Measured):
+    """The program in the same text has graphs with symbolic sizes skipped."""
 
 
 class CudagraphRecording(Record):

@@ -144,7 +144,9 @@ _AGAIN = late(
     r"(?m)^'(?P<name>[^'\n]{1,200})' \((?P<file>[^\n]{1,300}?):(?P<line>\d{1,7})\)"
     r" +\d{1,6}  (?P<why>\S.*)$"
 )
-_BROKEN = late(r"(?m)^(?P<why>\S[^\n]{1,300}?)  +\d{1,6}$")
+_BROKEN = late(r"(?m)^(?P<why>\S[^\n]{1,300}?)  +(?P<count>\d{1,6})$")
+#: Records that one row of a report may be.
+MAX_COUNT = 1_000
 
 
 def _as_logged(text: str, records: Sequence[Record]) -> Iterator[Record]:
@@ -163,7 +165,8 @@ def _reported(text: str) -> Iterator[Record]:
     """Yield each function that was compiled again, and each reason of a break, as such."""
     breaks, _, again = text.partition("\nRecompilation\n")
     for found in _BROKEN.finditer(breaks):
-        yield from broken(found["why"], [], at=text.count("\n", 0, found.start()))
+        one = list(broken(found["why"], [], at=text.count("\n", 0, found.start())))
+        yield from one * min(int(found["count"]), MAX_COUNT)
     before = len(text) - len(again)
     for found in _AGAIN.finditer(again):
         at = text.count("\n", 0, before + found.start())

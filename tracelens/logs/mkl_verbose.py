@@ -38,7 +38,8 @@ _TYPES = {
     "S8U8S32": "int8",
     "S16S16S32": "int16",
 }
-_TIME = late(r"\) (\d{1,12}(?:\.\d{1,9})?)(ns|us|ms|s) ")
+#: MKL cuts long lists of arguments: their bracket is not closed then.
+_TIME = late(r"(?:\)|(?<=[\w,])) (\d{1,12}(?:\.\d{1,9})?)(ns|us|ms|s) ")
 
 
 class MklVerbose(CountedLog):
@@ -52,6 +53,8 @@ class MklVerbose(CountedLog):
     def measure(cls, line: str) -> tuple[str, float | None]:
         """Return ``line`` without addresses and time, and the time in milliseconds."""
         line = _ADDRESS.sub("0x0", line)
+        if "**" in line:  # Markdown's bold
+            line = line.replace("**", "")
         match = _TIME.search(line)
         if match is None:
             return line, None

@@ -18,7 +18,7 @@ from tracelens.late import late
 from tracelens.logs import CountedLog, Record
 from tracelens.logs import _onednn_work as work
 from tracelens.logs._isa import native_types
-from tracelens.logs._onednn_old import decimal_point, modern, spelled_out
+from tracelens.logs._onednn_old import RUNTIME, decimal_point, modern, spelled_out
 from tracelens.logs._onednn_parts import (
     Attributes,
     MemoryDescriptor,
@@ -336,7 +336,8 @@ class OnednnVerbose(CountedLog):
         if "..." in line or "\u2026" in line:
             line = spelled_out(line)
         if not line.startswith(_USUAL):
-            line = modern(line) if line[:1] != "o" or ",gemm_api," in line else line
+            if line[:1] != "o" or ",gemm_api," in line or RUNTIME in line:
+                line = modern(line)
             start = line.find(",") + 1
             if line[start : start + 1] == "v":
                 start = line.find(",", start) + 1

@@ -13,7 +13,14 @@ from tracelens.evidence import Seen, Table
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
 
-__all__ = ["PrimitiveData", "descriptors", "has_plain_weights", "is_default_layout", "rank_of"]
+__all__ = [
+    "PrimitiveData",
+    "descriptors",
+    "has_plain_weights",
+    "has_wide_bias",
+    "is_default_layout",
+    "rank_of",
+]
 
 #: Longer descriptors are of no use to anybody.
 MAX_DESCRIPTOR = 2000
@@ -77,6 +84,17 @@ def has_plain_weights(run: Any) -> bool:
     weights = [md for md in run.mds if md.arg == "wei" and md.is_plain]
     plain = [md.tag == "".join(sorted(md.tag)) for md in weights]
     return len(plain) == 1 and all(plain) and bool(images) and not is_default_layout(run)
+
+
+def has_wide_bias(run: Any) -> bool:
+    """Whether the bias of a product is more than one row along its last dimension.
+
+    The mask that oneDNN prints has a bit for each dimension of the bias that is not 1.
+    """
+    mask = next((md.mask for md in run.mds if md.arg == "bia"), None)
+    target = next((md.tag for md in run.mds if md.arg == "dst"), "")
+    rank = len({letter for letter in target.lower() if letter.isalpha()})
+    return run.primitive == "matmul" and bool(mask) and rank > 1 and mask != 1 << (rank - 1)
 
 
 def rank_of(run: Any) -> int | None:

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from tracelens.logs.onednn_verbose import CpuIsa, PrimitiveCreate, PrimitiveExec
 
 __all__ = [
+    "MUCH",
     "Fast",
     "Runs",
     "Spent",
     "groups",
     "instruction_set",
     "is_unrolled",
+    "left_out",
     "steady",
     "times",
 ]
@@ -33,6 +35,9 @@ MOST = 0.5
 #: Less than both of these is not worth a word; nor is less than a millisecond of a whole run.
 MIN_MS = 1.0
 MIN_SHARE = 0.02
+
+#: Part of the lines' sum that is worth a word where it is not counted.
+MUCH = 0.1
 
 
 class Runs(msgspec.Struct):
@@ -144,6 +149,15 @@ def instruction_set(isas: Table[CpuIsa]) -> str:
 def steady(rows: Iterable[Seen[PrimitiveExec]]) -> float:
     """Return the milliseconds of all rows, without what first executions took longer."""
     return sum(row.times.steady for row in rows if row.times is not None)
+
+
+def left_out(*parts: Iterable[Seen[PrimitiveExec]], least: float = MUCH) -> str:
+    """Say what of the lines' own sum :func:`steady` does not count, where that is much of it."""
+    rows = [row for part in parts for row in part]
+    whole, counted = sum(row.ms or 0.0 for row in rows), steady(rows)
+    if whole - counted < least * whole or whole == counted:
+        return ""
+    return f" ({length(whole)} with what first and interrupted ones took longer)"
 
 
 def times(count: int, noun: str = "execution") -> str:

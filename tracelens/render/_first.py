@@ -41,7 +41,10 @@ _SHOWN_BY = {
 #: Rules that tell, from a trace, what the pieces of a graph and eager operators cost.
 _PIECES, _EAGER = "TRC005", "TRC008"
 #: Rules whose cost is told by others.
-_ELSEWHERE = {"RCP024": "told by the findings about each function"}
+_ELSEWHERE = {
+    "RCP024": "told by the findings about each function",
+    "ENV002": "unknown: it slows down products in float32, and nothing else",
+}
 #: What tells of all time in which a device is idle, and what tells of parts of it.
 _IDLE = "TRC001"
 _OF_IDLE = frozenset(

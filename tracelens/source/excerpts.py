@@ -10,7 +10,7 @@ from tracelens.late import late
 from tracelens.logs import kind
 from tracelens.logs.torch_log import read_site
 from tracelens.source.prefixes import TORCH, undressed
-from tracelens.source.undress import Bare, undress
+from tracelens.source.undress import Bare, ended_by_worker, undress
 from tracelens.source.watch import MAX_BRIEF, Excerpt, Watch
 
 __all__ = ["hand_over_excerpts", "prepare"]
@@ -75,6 +75,7 @@ def hand_over_excerpts(watch: Watch, name: str, lines: int, evidence: Evidence) 
         for rank, every in undress(excerpt.lines).items():
             if not (bare := _without_breaks(every)):
                 continue
+            bare = ended_by_worker(bare, lines)
             marks = ("t" if of_torch else "") + ("s" if lines <= MAX_BRIEF else "")
             text = _text(bare, lines - bare[-1].number, marks, beside)
             place = Place(name, bare[0].number, rank, jumps=_jumps(bare))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tracelens.source.places import opened, real
 
-__all__ = ["HEAD", "Look", "look", "look_at"]
+__all__ = ["HEAD", "UNRECOGNISED", "Look", "look", "look_at"]
 
 #: Bytes that are looked at.
 HEAD = 1 << 16
@@ -26,6 +26,17 @@ _RECORD = (
 _UNCALLED = (
     f"{_RECORD}; if it was, nothing was compiled: see that the program calls what torch.compile "
     "returned (tracelens explain CMP007)"
+)
+#: What it is where few lines speak of torch: nobody can say what was run, or whether.
+UNRECOGNISED = "a text that speaks of torch, in which no line that torch prints was recognised"
+_POST = (
+    "give it what torch itself prints: its warnings and records with their beginnings, and"
+    f" tracebacks whole; or {_RECORD}"
+)
+#: Lines of such a text, and the words.
+MAX_PROSE = 80
+_TORCHS = re.compile(
+    r"(?i)(?<![a-z])(?:py)?torch|inductor|dynamo\b|triton|onednn|mkl_?dnn|cuda ?graph|vllm"
 )
 
 
@@ -115,6 +126,8 @@ def _look_at_text(text: str) -> Look:
         return Look("a Python program", _RECORD.replace("app.py", "FILE"))
     if "Traceback (most recent call last):" in text:
         return Look("the output of a program that failed", _RECORD)
+    if text.count("\n") < MAX_PROSE and _TORCHS.search(text):
+        return Look(UNRECOGNISED, _POST)
     return Look("plain program output", _UNCALLED)
 
 

@@ -153,6 +153,9 @@ TRANSPORT = late(
     rb"|Graph break |DeviceCopy in |Using FallbackKernel)"
     rb"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,100} [\w.@/-]{1,100}(?:\[\d{1,10}\])?: "
     rb"|\((?:[\w.()-]{1,100} )?(?:rank=\d{1,6} )?pid=\d{1,10}(?:, ip=[\d.]{7,15})?\) ?"
+    # The same without its bracket, where whoever copied it began behind that.
+    rb"|[\w.()-]{1,100} pid=\d{1,10}(?:, ip=[\d.]{7,15})?\) ?"
+    rb"(?=\(\w{1,60} pid=|(?:INFO|WARNING|ERROR|DEBUG) \d\d-\d\d |" + _OURS + rb")"
     # vLLM's logger, which repeats itself before every line of a traceback. What it says of its own
     # start is read with it: its times are the evidence.
     rb"|(?:WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d "
@@ -168,7 +171,7 @@ TRANSPORT = late(
     # Code in a sentence; a fence has three.
     rb"|`{1,2}(?=[^`\s])"
     # An indent, or the mark of a list, a comment or a diff, before a record of torch or oneDNN.
-    rb"|[ \t]{0,400}+(?:\*\*|[*+#-] ?|// ?|\d{1,2}[.)] {1,3})?`{0,2}(?=" + _OURS + rb")"
+    rb"|[ \t]{0,400}+(?:\*\*|[*+#-] ?|// ?|\d{1,2}[.)] {1,3})?`{0,3}(?=" + _OURS + rb")"
     # The mark of a diff before a table of autotuning.
     rb"|[+-] ?(?=AUTOTUNE \w|  \w{1,100} \d[\d.]{0,12} ms \d[\d.]{0,6}%)"
     # ... and before one of the profiler.

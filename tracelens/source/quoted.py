@@ -19,6 +19,7 @@ from tracelens.source.watch import Watch
 __all__ = ["hand_over_quoted"]
 
 #: Lines that are not empty of such a text, and places in a line at which a message may begin.
+#: In longer ones only what quotation marks enclose is read.
 MAX_LINES, MAX_PLACES = 12, 60
 #: What stands before a quotation: a level, a mark of one, a colon, a rule, what opens an argument.
 _BEFORE = late(r"\[(?:WARNING|ERROR|INFO|DEBUG)\] |(?:: | [|>-]+ )|[`\"'\u201c\u2018(\[=>]")
@@ -46,10 +47,9 @@ def hand_over_quoted(watch: Watch, kinds: Kinds, name: str, evidence: Evidence) 
     """Add what is quoted in the few lines of the input ``name`` in which nothing else is known."""
     lines = [(number, raw.decode("utf-8", "replace").rstrip()) for number, raw in watch.brief]
     lines = _without_programs(lines)
-    if sum(bool(line) for _, line in lines) > MAX_LINES:
-        return
+    enclosed = sum(bool(line) for _, line in lines) > MAX_LINES
     for number, line in lines:
-        found = None if _CODE.match(line) else next(_quoted(kinds, line), None)
+        found = None if _CODE.match(line) else next(_quoted(kinds, line, enclosed), None)
         if found is not None:
             place = Place(name, number)
             evidence.add(found.log, found.text, place, lines=1, records=found.records)
@@ -65,10 +65,12 @@ def _without_programs(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
     return lines
 
 
-def _quoted(kinds: Kinds, line: str) -> Iterator[_Quoted]:
+def _quoted(kinds: Kinds, line: str, enclosed: bool) -> Iterator[_Quoted]:
     for _, before in zip(range(MAX_PLACES), _BEFORE.finditer(line), strict=False):
         text = line[before.end() :]
         end = _ENDS[before[0]].search(text) if before[0] in _ENDS else None
+        if enclosed and end is None:
+            continue
         text = text[: end.start()] if end else text
         if head := _HEAD.match(text):
             text = text[head.end() :]

@@ -1,4 +1,4 @@
-"""What the program that stands beside a printed profile asks of the profiler, and where it runs."""
+"""What the program that stands beside a printed profile or a log asks for, and where it runs."""
 
 from __future__ import annotations
 
@@ -20,11 +20,21 @@ _DEVICE = late(
     rb"\.cuda\(|(?:\.to\(|\bdevice\(|\bdevice ?[=:] ?|,) ?['\"](?:cuda|hip)(?::\d{1,3})?['\"]"
 )
 _CHOSEN = late(rb"is_available|\bargparse|add_argument|\bif\b")
+#: A setting of CUDA graphs, in a line of its own: torch's warning names it in a sentence.
+_SKIPPED = late(
+    rb"[ \t>|+]{0,40}[\w.]{0,80}config\.triton\.cudagraph_skip_dynamic_graphs ?= ?True\s*(?:#|$)"
+)
+_CUDAGRAPHS = "cudagraphs"
 _COMMENT = re.compile(rb"\s*#")
 
 
 def hand_over_requested(brief: Iterable[tuple[int, bytes]], name: str, evidence: Evidence) -> None:
-    """Add what the first lines of the input ``name`` tell of the program, if it has a table."""
+    """Add what the first lines of the input ``name`` tell of the program, if it has a table.
+
+    So does a setting of CUDA graphs beside their log.
+    """
+    if _CUDAGRAPHS in evidence.kinds:
+        _hand_over_skipped(brief, name, evidence)
     if KeyAveragesLog.name not in evidence.kinds:
         return
     activities: set[str] = set()
@@ -42,3 +52,12 @@ def hand_over_requested(brief: Iterable[tuple[int, bytes]], name: str, evidence:
     if first:
         record = Requested(activities=tuple(sorted(activities)), on_cuda=device)
         evidence.measured.append(Seen(record, 1, [Place(name, first)], ""))
+
+
+def _hand_over_skipped(brief: Iterable[tuple[int, bytes]], name: str, evidence: Evidence) -> None:
+    from tracelens.logs.cudagraphs import DynamicSkipped  # noqa: PLC0415 -- of few logs
+
+    for number, line in brief:
+        if _SKIPPED.match(line):
+            evidence.measured.append(Seen(DynamicSkipped(), 1, [Place(name, number)], ""))
+            return

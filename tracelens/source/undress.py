@@ -10,7 +10,7 @@ import msgspec
 from tracelens.late import late
 from tracelens.source.prefixes import TORCH, peel, unglued, unwrap_json
 
-__all__ = ["Bare", "undress"]
+__all__ = ["Bare", "ended_by_worker", "undress"]
 
 #: One layer of a program's own logger, of a tool that shows a traceback, or of a quotation.
 _LAYER = late(
@@ -44,6 +44,8 @@ _RAISES = late(
     rb"E\d{4} [^]]*(?:triton_heuristics|elastic/multiprocessing/api)\.py:\d+\]"
     rb"|(?:\[?ERROR\]?:? ?)?torch\.distributed\.elastic\.multiprocessing\.api: ?(?:\[ERROR\])?"
 )
+#: ... and the processes that compile for another one, which raises it, or tries something else.
+_WORKERS = late(rb"E\d{4} [^]]*compile_worker/(?:subproc_pool|__main__)\.py:\d+\]")
 #: Where torch logs the error of a function that it leaves uncompiled.
 _LEAVES_OUT = late(
     rb"[WE]\d{4}[ -][^]]*convert_frame\.py:\d+\]"
@@ -56,6 +58,8 @@ _UNNUMBERED = late(r"\s{0,4}(?:[A-Za-z]:)?[~/\\][^\s:]{1,300}\.py in \w")
 _ARROW = late(r"\s{0,8}-{2,5}> (\d{1,6})\b")
 #: Line ends that were printed as two characters, in a traceback that is.
 _ESCAPED = (rb"\n  File ", rb"\nTraceback (most recent")
+#: Lines after an excerpt in which nobody went on.
+MAX_AFTER = 3
 
 
 class Bare(NamedTuple):
@@ -67,6 +71,19 @@ class Bare(NamedTuple):
     logged: bool
     #: ... of a function that it leaves uncompiled for it.
     leaves_out: bool = False
+    #: A process that compiles for another one logged it.
+    of_worker: bool = False
+
+
+def ended_by_worker(rows: list[Bare], last: int) -> list[Bare]:
+    """Return the lines, those of a worker as raised ones where torch logged nothing after them.
+
+    ``last`` is the last line of the input: what comes after the excerpt may be more of its log.
+    """
+    ends = next((row for row in reversed(rows) if row.logged), None)
+    if ends is None or not ends.of_worker or last - rows[-1].number > MAX_AFTER:
+        return rows
+    return [row._replace(logged=row.logged and not row.of_worker) for row in rows]
 
 
 def undress(lines: Iterable[tuple[int, bytes]]) -> dict[str, list[Bare]]:
@@ -87,13 +104,14 @@ def undress(lines: Iterable[tuple[int, bytes]]) -> dict[str, list[Bare]]:
         text = line.decode("utf-8", "replace").replace("\xa0", " ").rpartition("\r")[2]
         logged = match is not None and _RAISES.search(head) is None
         leaves_out = match is not None and _LEAVES_OUT.match(head) is not None
+        of_worker = logged and _WORKERS.search(head) is not None
         rows = found.setdefault(rank, [])
         if rows and text.lstrip(" ").startswith("│") and _BROKEN.match(rows[-1].text):
             rows[-1] = rows[-1]._replace(text=_joined(rows[-1].text, _bare(text)))
             continue
         escaped = any(one in line for one in _ESCAPED)
         parts = _bare(text).replace('\\"', '"').split("\\n") if escaped else [_bare(text)]
-        rows.extend(Bare(number, part, logged, leaves_out) for part in parts)
+        rows.extend(Bare(number, part, logged, leaves_out, of_worker) for part in parts)
     for rows in found.values():
         _number(rows)
     return found

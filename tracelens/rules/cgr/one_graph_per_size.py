@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from tracelens.dynamo.settings import Setting
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import IN_THE_PROGRAM
-from tracelens.logs.cudagraphs import CudagraphRecording, ManyShapes
+from tracelens.logs.cudagraphs import CudagraphRecording, DynamicSkipped, ManyShapes
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, EvidenceLine, Finding, FindingData, Severity
 from tracelens.rules import Rule
@@ -88,11 +89,14 @@ class OneGraphPerSize(Rule):
         sizes: int
         #: Regular and few, as a list that somebody chose.
         is_chosen: bool = False
+        #: The program has such graphs skipped, and they are recorded all the same.
+        is_skipped: bool = False
 
     remedies = (
         Remedy(
             id="pad",
-            text="Pad the inputs to a few sizes, and run each of them once at the start.",
+            text="Pad the inputs to a few sizes, in the dimension that varies (here the last), and "
+            "run each of them once at the start.",
             code="x = torch.nn.functional.pad(x, (0, -x.shape[-1] % 64))",
             basis="tested",
             proof="tests/advice/CGR004/pad.py",
@@ -108,37 +112,62 @@ class OneGraphPerSize(Rule):
         Remedy(
             id="skip-dynamic",
             text="Or record no graph with symbolic sizes.",
+            when="the program does not say so already",
+            applies=lambda data: not data.is_skipped,
             setting="torch._inductor.config.triton.cudagraph_skip_dynamic_graphs = True",
             since="2.4",
             basis="tested",
             proof="tests/advice/CGR004/skip-dynamic.py",
         ),
+        Remedy(
+            id="no-graphs",
+            text="Graphs with symbolic sizes are to be skipped here, and this one is recorded all "
+            "the same: compile that function without CUDA graphs.",
+            when="the program has such graphs skipped",
+            applies=lambda data: data.is_skipped,
+            code='torch.compile(fn, mode="max-autotune-no-cudagraphs")  # or mode="default"',
+            since="2.1",
+            basis="source",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
+        ),
     )
 
     def check(
-        self, *, warnings: Table[ManyShapes], recordings: Table[CudagraphRecording]
+        self,
+        *,
+        warnings: Table[ManyShapes],
+        recordings: Table[CudagraphRecording],
+        skipped: Table[DynamicSkipped],
+        settings: Table[Setting],
     ) -> Iterator[Finding]:
         """Yield one finding per graph; torch's warning does not say which graph it is about."""
+        is_skipped = len(skipped) > 0 or any(_skips(row.record) for row in settings)
         graphs: dict[str, _Recorded] = {}
         for row in recordings:
             graph = row.record.graph or row.first.frame
             graphs.setdefault(graph, _Recorded(graph)).rows.append(row)
         many = [recorded for recorded in graphs.values() if len(recorded.keys) >= MANY]
         if not many and len(warnings):
-            yield self._warned(warnings)  # it has counted more than the log shows
+            yield self._warned(
+                warnings, is_skipped=is_skipped
+            )  # it has counted more than the log shows
             return
         for recorded in graphs.values():
             if recorded.are_many:
-                yield self._recorded(recorded, warnings)
+                yield self._recorded(recorded, warnings, is_skipped=is_skipped)
 
-    def _recorded(self, recorded: _Recorded, warnings: Table[ManyShapes]) -> Finding:
+    def _recorded(
+        self, recorded: _Recorded, warnings: Table[ManyShapes], *, is_skipped: bool
+    ) -> Finding:
         keys = recorded.keys
         chosen = len(keys) <= MAX_BUCKETS and _are_regular(keys)
         listed = ", ".join(_written(key) for key in keys[:MAX_LISTED])
         more = ", ..." if len(keys) > MAX_LISTED else ""
         graph = f"graph {recorded.graph}" if recorded.graph else "one graph"
         why = "Each of them costs a warm-up, a recording and memory."
-        data = self.Data(graph=recorded.graph, sizes=len(keys), is_chosen=chosen)
+        data = self.Data(
+            graph=recorded.graph, sizes=len(keys), is_chosen=chosen, is_skipped=is_skipped
+        )
         return self.finding(
             recorded.graph,
             title=f"{graph} was recorded for {len(keys)} sizes",
@@ -157,9 +186,9 @@ class OneGraphPerSize(Rule):
             data=data,
         )
 
-    def _warned(self, warnings: Table[ManyShapes]) -> Finding:
+    def _warned(self, warnings: Table[ManyShapes], *, is_skipped: bool) -> Finding:
         most = max(row.record.sizes for row in warnings)
-        data = self.Data(sizes=most)
+        data = self.Data(sizes=most, is_skipped=is_skipped)
         lines: list[EvidenceLine] = [row.quote() for row in list(warnings)[-2:]]
         return self.finding(
             "warned",
@@ -172,6 +201,10 @@ class OneGraphPerSize(Rule):
             advice=self.advise(data),
             data=data,
         )
+
+
+def _skips(setting: Setting) -> bool:
+    return setting.name.endswith(".cudagraph_skip_dynamic_graphs") and setting.is_on
 
 
 def _numbers(symints: str) -> tuple[int, ...]:

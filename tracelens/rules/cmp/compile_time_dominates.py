@@ -72,7 +72,7 @@ class CompileTimeDominates(Rule):
     itself takes a part of the time. The seconds of recompiles belong to the RCP findings, and those of
     tuning to the TUN findings, which say what to do about them: where these took most of the
     time, this is a note; so is a single compilation, but for a few pasted lines that say it took 30
-    s, two functions that were compiled once each, by the clocks,
+    s, or hold the table of the phases, two functions that were compiled once each, by the clocks,
     and one function, or two, that were compiled once more for a mode of torch, a size of 1, or a
     size that varies, and then served. In a run of a minute they may well take longer than they save: the same
     with ``TORCHDYNAMO_DISABLE=1`` tells.
@@ -242,6 +242,7 @@ class CompileTimeDominates(Rule):
         number = f"{sums.count} compilations" if sums.count > 1 else "one compilation"
         again = _again(sums, is_told=is_told)
         parts = f" {', '.join(sums.parts)}." if sums.parts else ""
+        parts += _BACKEND if sums.is_backends else ""
         longest = f" Longest: {', '.join(sums.longest)}." if sums.longest else ""
         clocks = (
             "" if exact else " These are the clocks of the log: TORCH_TRACE would tell exactly."
@@ -379,6 +380,10 @@ def _share(called: CalledOften, spans: Table[CompileSpan]) -> float:
     return 1 - sum(seconds for is_other, seconds in took if is_other) / whole if whole else 1.0
 
 
+_TABLE = "compile_times"
+_BACKEND = (
+    " So it was not Dynamo: which part of the backend it was, rows tell that are not in this table."
+)
 _COMPARE = "compare one with TORCHDYNAMO_DISABLE=1"
 _TOLD = "most of it went into recompiles or tuning, which have findings or notes of their own"
 _START = "one compilation is what a start takes"
@@ -388,6 +393,7 @@ _ENTRIES = "one compilation, and one more for each mode and for sizes that vary:
 
 
 def _is_asked(sums: CompileSeconds, evidence: Evidence) -> bool:
-    """Whether a few lines were pasted that tell of nothing but a long compilation."""
+    """Whether a few lines were pasted that tell of nothing but a long compilation, or a table."""
     lines = evidence.understood_lines + evidence.unread_lines
-    return lines <= MAX_PASTED and sums.seconds >= MAX_START and sums.basis == "measured"
+    long = sums.seconds >= MAX_START or _TABLE in evidence.kinds
+    return lines <= MAX_PASTED and long and sums.basis == "measured"

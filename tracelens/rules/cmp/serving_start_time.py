@@ -18,6 +18,12 @@ __all__ = ["ServingStartTime"]
 
 #: Seconds of compiling, capturing and loading that are worth a word.
 MIN_SECONDS = 30.0
+#: Seconds of Inductor's that are long for the graphs of one model.
+LONG_COMPILE = 60.0
+#: Seconds of a start that no line names, and that are worth a word.
+MIN_REST = 5.0
+#: The part of a start that is most of it.
+MOST = 0.5
 #: Seconds between two lines for which no line accounts.
 MIN_GAP = 20.0
 #: Graphs loaded one by one that are worth a word.
@@ -55,7 +61,7 @@ class ServingStartTime(Rule):
 
     ## What to do
     Keep the cache folder from start to start: on a volume, in the image. Capture and compile fewer
-    sizes. Give the compiler more than one process.
+    sizes. Give the worker that compiles a core of its own.
 
     ## How a live run confirms it
     The server is started twice with one cache folder. Confirmed when the second start says that it
@@ -77,6 +83,8 @@ class ServingStartTime(Rule):
         server: Literal["vllm", "sglang"] = "vllm"
         steps: dict[str, float] = {}
         total_s: float | None = None
+        #: What setting up the engine took in all, without the weights.
+        start_s: float | None = None
         wall_s: float | None = None
         unexplained_s: float = 0.0
         graphs_loaded: int = 0
@@ -96,14 +104,29 @@ class ServingStartTime(Rule):
             proof="https://docs.vllm.ai/en/latest/design/torch_compile.html",
         ),
         Remedy(
-            "threads",
-            "Let Inductor compile in several processes; a container with one core, or the variable "
-            "set to 1, compiles kernel after kernel.",
-            when="Inductor took a minute",
-            applies=lambda data: data.steps.get("inductor", 0.0) >= 60.0,
-            env="TORCHINDUCTOR_COMPILE_THREADS=8",
+            "own-core",
+            "vLLM has Inductor compile in one process: it sets TORCHINDUCTOR_COMPILE_THREADS to 1 "
+            "itself. See that each worker has a core that no limit of its container and no other "
+            "process takes, and that the cache's folder is on a fast disk.",
+            when="Inductor took a minute in vLLM",
+            applies=lambda data: (
+                data.server == "vllm" and data.steps.get("inductor", 0.0) >= LONG_COMPILE
+            ),
+            code="nproc; cat /sys/fs/cgroup/cpu.max; uptime",
             basis="source",
-            proof="torch/_inductor/config.py, compile_threads",
+            proof="vllm/env_override.py",
+        ),
+        Remedy(
+            "eager",
+            "Until then, start it without compiling and without CUDA graphs: each token takes "
+            "longer.",
+            when="Inductor took five minutes in vLLM",
+            applies=lambda data: (
+                data.server == "vllm" and data.steps.get("inductor", 0.0) >= 5 * LONG_COMPILE
+            ),
+            code="vllm serve MODEL --enforce-eager",
+            basis="source",
+            proof="https://docs.vllm.ai/en/latest/configuration/engine_args.html",
         ),
         Remedy(
             "fewer-compile-sizes",
@@ -161,7 +184,8 @@ class ServingStartTime(Rule):
             return
         data, quotes = self._measure(events)
         seconds = max(sum(data.steps.values()), data.total_s or 0.0)
-        whole = seconds + data.unexplained_s
+        started = (data.start_s or 0.0) + data.steps.get("weights", 0.0)
+        whole = max(seconds + data.unexplained_s, started)
         long = whole >= MIN_SECONDS or data.graphs_loaded >= MANY_GRAPHS
         yield self.finding(
             "start",
@@ -188,6 +212,7 @@ class ServingStartTime(Rule):
             if step in _NAMES:
                 steps[step] = round(steps.get(step, 0.0) + (row.record.seconds or 0.0), 2)
         totals = [row.record.seconds for (step, _), row in longest.items() if step == "total"]
+        starts = [row.record.seconds for (step, _), row in longest.items() if step == "start"]
         gap, before, after = _gap([row.record for _, row in events])
         stamps = [row.record.stamp for _, row in events if row.record.stamp is not None]
         single = [subject for step, subject in longest if step == "cache" and "-th" in subject]
@@ -195,6 +220,7 @@ class ServingStartTime(Rule):
             server="sglang" if any("cuda graph" in row.text for _, row in events) else "vllm",
             steps={step: seconds for step, seconds in steps.items() if seconds},
             total_s=max((seconds for seconds in totals if seconds), default=None),
+            start_s=max((seconds for seconds in starts if seconds), default=None),
             wall_s=max(stamps) - min(stamps) if stamps else None,
             unexplained_s=gap,
             graphs_loaded=max((_number(subject) for subject in single), default=0),
@@ -254,9 +280,25 @@ def _title(data: ServingStartTime.Data, seconds: float) -> str:
         return f"the server's lines add up to {length(1000 * seconds)}, and its clock to {whole}"
     if data.graphs_loaded >= MANY_GRAPHS:
         return f"the server loads {data.graphs_loaded} compiled graphs for each size"
+    step, took = _largest(data)
+    most = f", {length(1000 * took)} of it {_NAMES[step]}" if took else ""
+    if _is_sum(data):
+        return f"the server's engine took {length(1000 * (data.start_s or 0.0))} to set up{most}"
     if not seconds:
         return "the server's log names steps, without their seconds"
     return f"the server spent {length(1000 * seconds)} on steps that its log names"
+
+
+def _is_sum(data: ServingStartTime.Data) -> bool:
+    """Tell whether the line with the whole is there, and says no less than the steps."""
+    steps = sum(took for step, took in data.steps.items() if step != "weights")
+    return data.start_s is not None and data.start_s >= steps
+
+
+def _largest(data: ServingStartTime.Data) -> tuple[str, float]:
+    """Return the longest step of setting up the engine, and its seconds."""
+    steps = {step: took for step, took in data.steps.items() if step != "weights"}
+    return max(steps.items(), key=lambda one: one[1], default=("", 0.0))
 
 
 def _message(data: ServingStartTime.Data) -> str:
@@ -266,6 +308,16 @@ def _message(data: ServingStartTime.Data) -> str:
         said.append(
             f"What the server calls the total of torch.compile is {length(1000 * data.total_s)}."
         )
+        step, took = _largest(data)
+        if MOST * data.total_s < took <= data.total_s:
+            said.append(f"Most of that is {_NAMES[step]}.")
+    if data.cached and not data.steps.get("inductor"):
+        said.append("Its cache of compiled graphs works: it compiled none.")
+    if _is_sum(data) and not data.unexplained_s:
+        named = sum(took for step, took in data.steps.items() if step != "weights")
+        rest = (data.start_s or 0.0) - named
+        if rest >= MIN_REST:
+            said.append(f"No line names the other {length(1000 * rest)} of setting up the engine.")
     if data.unexplained_s:
         said.append(
             f"Another {length(1000 * data.unexplained_s)} pass between its lines, for which none "

@@ -138,6 +138,19 @@ class TwoOpenmpRuntimes(Rule):
 
     remedies = (
         Remedy(
+            id="newer-torch",
+            text="The wheel of torch 2.3.0 for macOS brings two copies of libomp itself: take a "
+            "newer torch. KMP_DUPLICATE_LIB_OK=TRUE lets the program go on, unsafely: results may "
+            "be wrong.",
+            when="macOS, and two copies of libomp",
+            applies=lambda data: (
+                data.system == "macos" and data.has_complaint and data.families == ("libomp",)
+            ),
+            code="python -m pip install -U torch",
+            basis="untestable",
+            proof="https://github.com/pytorch/pytorch/issues/122705",
+        ),
+        Remedy(
             id="preload",
             text=lambda data: (
                 "Preload the runtime that torch brings, so that all libraries use it: "

@@ -12,6 +12,7 @@ from tracelens.rules.err._devices import weight_on_cpu
 from tracelens.rules.err._failure_rule import FailureData, FailureRule, gist
 from tracelens.rules.err._known_messages import SAID, final, known, refused, unless
 from tracelens.rules.err._leave_out import leave_out
+from tracelens.rules.err._real_tensors import REAL_TENSORS, is_real
 from tracelens.rules.err._tensor_lists import AS_ONE_TENSOR, reads_list
 from tracelens.words import first_line
 
@@ -72,11 +73,6 @@ def _said(data: FailureData) -> str:
     return rest if rest and "(*(" in head else data.message
 
 
-def _is_real(data: FailureData) -> bool:
-    """Tell whether a tensor with data came among those without."""
-    return "to FakeTensors first" in data.message
-
-
 def _operator(data: FailureData) -> str:
     """Return the operator that has no implementation for fake tensors: ``mylib::my_op``."""
     called = data.stack[-1].code if data.stack else ""
@@ -118,7 +114,7 @@ def _no_method(data: FailureData) -> str:
 
 def _is_told(data: FailureData) -> bool:
     """Tell whether it is known what failed, and that it fails only while it is traced."""
-    return _is_real(data) or _needs_data(data) or _misfits(data)
+    return is_real(data) or _needs_data(data) or _misfits(data)
 
 
 def _of_shapes(data: FailureData) -> bool:
@@ -173,38 +169,7 @@ _REMEDIES = (
         basis="tested",
         proof="tests/advice/ERR015/numpy-value.py",
     ),
-    Remedy(
-        "own",
-        "A tensor that is no input, parameter or buffer of what is compiled is used in it: a"
-        " global, a constant of a closure, an attribute that was never registered, or one made"
-        " by a hook. Register it as a buffer (`register_buffer(name, tensor, persistent=False)`),"
-        " or pass it in.",
-        applies=_is_real,
-        when="a real tensor among fake ones",
-        basis="untestable",
-        proof="it is about the program",
-    ),
-    Remedy(
-        "mode",
-        "In a backend, a pass or an operator of one's own: run the graph in the mode that its"
-        " inputs are fake in, and make new tensors there.",
-        code="with torch._guards.detect_fake_mode(example_inputs): module(*example_inputs)",
-        applies=_is_real,
-        since="2.1",
-        when="a real tensor among fake ones, in an extension",
-        basis="untestable",
-        proof="it is about an extension",
-    ),
-    Remedy(
-        "newer-torch",
-        "Where neither is so, it is a bug of torch or of the package whose tensors they are"
-        " (quantized ones, most of all): try a newer one, and leave that function out.",
-        code="python -m pip install -U torch",
-        applies=_is_real,
-        when="a real tensor among fake ones, of a package",
-        basis="untestable",
-        proof="it depends on the release",
-    ),
+    *REAL_TENSORS,
     Remedy(
         "scatter-reduce",
         lambda d: (
@@ -299,7 +264,7 @@ _NARROWS = (
             f'@torch.library.register_fake("{_operator(d)}")'
             "  # then torch.library.opcheck(op, args)"
         ),
-        applies=lambda d: not (_is_real(d) or reads_list(d) or _misfits(d) or _of_numpy(d)),
+        applies=lambda d: not (is_real(d) or reads_list(d) or _misfits(d) or _of_numpy(d)),
         since="2.4",
         basis="tested",
         proof="tests/advice/ERR015/fake-kernel.py",
@@ -314,7 +279,7 @@ def _is_final(data: FailureData) -> bool:
 
 def _told(data: FailureData, first: str) -> str:
     """Return what is known of the failure, for a title; empty where it is an error of its own."""
-    if _is_real(data):
+    if is_real(data):
         found = _FOUND_IN.search(data.message)
         told = f", in `{found[1]}`" if found else f": {first}"
         return f"a tensor with data met the fake ones that tracing uses{told}"

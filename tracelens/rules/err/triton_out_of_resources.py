@@ -20,8 +20,15 @@ def _is_helion(data: FailureData) -> bool:
 
 def _is_torchs(data: FailureData) -> bool:
     """Whether Inductor may have made the kernel: it passes Triton's error on without module."""
+    if data.facts.get("launched"):
+        return False
     passed_on = not data.exception.startswith("triton.")
     return _is_flex(data) or (not _is_helion(data) and (passed_on or bool(data.generated)))
+
+
+def _launched(data: FailureData) -> str:
+    """Return the file that launches a kernel which is written by hand, with its folder."""
+    return "/".join(data.facts.get("launched", "").split("/")[-2:])
 
 
 class TritonOutOfResources(FailureRule):
@@ -70,8 +77,22 @@ class TritonOutOfResources(FailureRule):
             "A kernel of your own: smaller BLOCK sizes, `num_stages=1` or 2; under @triton.autotune"
             " add such a configuration.",
             code='triton.Config({"BLOCK_M": 32, "BLOCK_N": 32}, num_stages=1, num_warps=4)',
-            applies=lambda d: not (d.generated or _is_flex(d) or _is_helion(d)),
+            applies=lambda d: not (d.generated or _is_flex(d) or _is_helion(d) or _launched(d)),
             when="a kernel that is not known to be generated",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
+        Remedy(
+            "by-hand",
+            lambda d: (
+                f"The kernel is written by hand, and launched in `{_launched(d)}`. Where that is a"
+                " package's: set its own options for block sizes and stages, take a version that"
+                " knows this GPU, or another implementation of the operator. Where it is your own:"
+                " smaller BLOCK sizes, and `num_stages=1` or 2."
+            ),
+            code='triton.Config({"BLOCK_M": 32, "BLOCK_N": 32}, num_stages=1, num_warps=4)',
+            applies=lambda d: bool(_launched(d)) and not (_is_flex(d) or _is_helion(d)),
+            when="a kernel that neither Inductor nor Helion made",
             basis="untestable",
             proof="needs a GPU",
         ),

@@ -133,6 +133,18 @@ class TritonVersionMismatch(FailureRule):
             basis="untestable",
             proof="needs a GPU",
         ),
+        Remedy(
+            "eager",
+            "Where neither is at hand (Triton built from its sources, a board that has wheels of"
+            " its own), go on without compiling meanwhile.",
+            env="TORCHDYNAMO_DISABLE=1",
+            applies=lambda d: (
+                not (d.on_windows or d.facts.get("missing") or d.facts.get("drivers"))
+            ),
+            when="Triton refuses what Inductor gives it",
+            basis="untestable",
+            proof="needs a GPU",
+        ),
     )
 
     def what(self, data: FailureData) -> str:

@@ -12,6 +12,7 @@ from tracelens.failures import Failure
 from tracelens.failures.causes import ELSEWHERE
 from tracelens.failures.refusals import refusal
 from tracelens.inductor.autotune_drops import no_choice
+from tracelens.logs import compile_errors
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, Severity, stories
 from tracelens.rules.err._changed_buffers import (
@@ -46,7 +47,6 @@ from tracelens.words import first_line
 
 if TYPE_CHECKING:
     from tracelens.dynamo.run_facts import RunFacts
-    from tracelens.logs import compile_errors
     from tracelens.logs.graph_breaks import GraphBreak
     from tracelens.logs.guards import GuardTree
     from tracelens.logs.onednn_verbose import DispatchRejection, PrimitiveExec
@@ -231,7 +231,7 @@ class UnexplainedError(FailureRule):
         refused: Table[DispatchRejection],
     ) -> Iterator[Finding]:
         """Yield one finding per failure; what a rule of another family explains is left to it."""
-        topics = {row.record.topic for row in errors}
+        topics = {row.record.topic for row in errors if not _is_bare_comparison(row)}
         told = {cause for cause, topic in _TOPICS.items() if topic in topics}
         limited = len(limits) or any(row.record.is_limit for row in errors)
         told |= {"recompile-limit"} if limited else set()
@@ -307,6 +307,12 @@ def _unseen(data: FailureData) -> str:
         "The message alone does not tell whether compiled code had a part in it; its traceback"
         " does."
     )
+
+
+def _is_bare_comparison(row: Seen[compile_errors.Failure]) -> bool:
+    """Tell whether results differ in a few lines without a traceback, and not by rounding."""
+    rounds = any(words in row.text for words in compile_errors.TOLERANCES)
+    return row.record.topic == "not-close" and not (row.record.stack_frames or rounds)
 
 
 def _is_sentence(failure: Failure) -> bool:

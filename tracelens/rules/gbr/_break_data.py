@@ -57,6 +57,8 @@ class BreakData(FindingData):
     #: The type of break as torch words it, and the class of what no graph can hold.
     reason: str = ""
     value: str = ""
+    #: Torch says no more than what it met, as up to 2.6.
+    terse: bool = False
     #: A method that is called with a number before its tensors, as torch took it before 1.5.
     old_call: str = ""
     #: The installed package that the line is in; empty for the program's own code.
@@ -148,6 +150,7 @@ def break_data(site: BreakSite, name: str = "") -> BreakData:
     if record.file and (record.file, record.line) not in {(f.file, f.line) for f in stack}:
         stack.append(Line(file=record.file, line=record.line))
     return BreakData(
+        terse=record.cause is not None and not record.cause.told,
         family=site.family,
         file=line.file,
         line=line.line,

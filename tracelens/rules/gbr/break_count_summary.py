@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
@@ -224,6 +225,7 @@ in user code at /home/ana/proj/model.py:39
         lost = f"; {skipped} gave up a function" if skipped else ""
         only = ranked[0][0] if len(ranked) == 1 and ranked[0][0].family == "other" else None
         reason = (_packed(only) or _cut(reason_of(only)).removesuffix(".")) if only else ""
+        reasons = _reasons(ranked)
         package = user_code.package(only.line.file) if only else ""
         if only is not None:
             look_beside([only], breaks, trees)
@@ -248,9 +250,14 @@ in user code at /home/ana/proj/model.py:39
         )
         yield self.finding(
             "summary",
-            title=f"{_counted(count, 'graph break')} at {_counted(len(ranked), 'place')}{lost}"
+            title=f"{_counted(count, 'graph break')} for {_counted(len(reasons), 'reason')}{lost}"
+            if reasons
+            else f"{_counted(count, 'graph break')} at {_counted(len(ranked), 'place')}{lost}"
             + (f": {reason}" if reason else ""),
-            message=_named(untold)
+            message=f"The log tells no place. By reason: {'; '.join(reasons[:MAX_LISTED])}"
+            + (f"; and {len(reasons) - MAX_LISTED} more." if len(reasons) > MAX_LISTED else ".")
+            if reasons
+            else _named(untold)
             + f"By place: {'; '.join(_listed(group) for group in ranked[:MAX_LISTED])}"
             + (f"; and {len(ranked) - MAX_LISTED} more." if len(ranked) > MAX_LISTED else "."),
             harmless=_adds_nothing(ranked) or None,
@@ -265,6 +272,14 @@ in user code at /home/ana/proj/model.py:39
             advice=self.advise(data),
             data=data,
         )
+
+
+def _reasons(ranked: list[list[BreakSite]]) -> list[str]:
+    """Return the reasons, with how often each is, of a log that counts several and has no place."""
+    if len(ranked) > 1 or user_code.short(ranked[0][0].record.file, ranked[0][0].record.line):
+        return []
+    told = Counter(seen.record.text for site in ranked[0] for _, seen in site.events)
+    return [f"{_cut(text)} ({n})" for text, n in told.most_common()] if len(told) > 1 else []
 
 
 def _called(site: BreakSite) -> Code | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from tracelens.dynamo.breaks import BreakSite
@@ -11,7 +12,7 @@ from tracelens.experiment import Experiment, Knob
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
 from tracelens.rules.gbr._called import called, editable
-from tracelens.rules.gbr._site_rule import LIBRARY, BreakData, SiteRule
+from tracelens.rules.gbr._site_rule import LIBRARY, NOT_NAMED, SEE_PARTS, BreakData, SiteRule
 
 __all__ = ["PrintOrBuiltin"]
 
@@ -34,6 +35,38 @@ def _looks_up(data: BreakData) -> bool:
     """Whether it is torch's table of formulas for the divergence of two distributions."""
     last = data.stack[-1].file.replace("\\", "/") if data.stack else ""
     return last.endswith("torch/distributions/kl.py")
+
+
+#: Operators, and builtins without an effect, as Dynamo calls them: it traces them by and by.
+_SIGNS = (
+    "add and_ concat contains delitem eq floordiv ge getitem gt iadd iand iconcat ifloordiv ilshift"
+    " imatmul imod imul inv invert ior ipow irshift is_ is_not isub itruediv ixor le lshift lt"
+    " matmul mod mul ne neg not_ or_ pos pow rshift setitem sub truediv truth xor"
+)
+_OPERATORS = frozenset(_SIGNS.split())
+_NAMES = (
+    "abs all any bool callable dict divmod enumerate filter float format frozenset getattr hasattr"
+    " int isinstance issubclass iter len list map max min next pow range reversed round set slice"
+    " sorted str sum super tuple type zip"
+)
+_PURE = _OPERATORS | frozenset(_NAMES.split())
+
+
+def _is_gap(data: BreakData) -> bool:
+    """Whether it is what an old torch could not trace yet of what has no effect."""
+    return data.terse and data.name in _PURE
+
+
+def _but_for_gaps(remedy: Remedy) -> Remedy:
+    """Return a remedy that says that nothing can be named: not beside a newer torch."""
+    return replace(
+        remedy,
+        applies=lambda data: remedy.applies(data) and not _is_gap(data),
+        when=f"{remedy.when}; and it is no gap of an old torch",
+    )
+
+
+_LIBRARY = tuple(_but_for_gaps(one) if one in {SEE_PARTS, NOT_NAMED} else one for one in LIBRARY)
 
 
 class PrintOrBuiltin(SiteRule):
@@ -111,16 +144,31 @@ class PrintOrBuiltin(SiteRule):
             proof="tests/advice/GBR003/call-first.py",
         ),
         Remedy(
+            "newer-torch",
+            lambda data: (
+                f"Take a newer torch: these are the words of 2.6 or older, and later versions trace"
+                f" `{data.name}` of more values"
+                + (f". A newer `{data.package}` may not need it." if data.package else ".")
+            ),
+            when="torch 2.6 or older, and an operator or a builtin without an effect",
+            applies=_is_gap,
+            code="python -m pip install -U torch",
+            basis="untestable",
+            proof="what a later version traces is not in the log",
+        ),
+        Remedy(
             "call-outside",
             lambda data: (
                 f"Call {_shown(data)} before the compiled function, and pass on what it returns."
             ),
-            when="another builtin, in code of your own",
-            applies=lambda data: data.name != "print" and editable(data) and not _looks_up(data),
+            when="another builtin that is no operator, in code of your own",
+            applies=lambda data: (
+                data.name not in {"print", *_OPERATORS} and editable(data) and not _looks_up(data)
+            ),
             basis="tested",
             proof="tests/advice/GBR003/call-outside.py",
         ),
-        *LIBRARY,
+        *_LIBRARY,
     )
 
     def experiments(self, finding: Finding) -> tuple[Experiment, ...]:

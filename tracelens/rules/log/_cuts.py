@@ -69,6 +69,15 @@ _NOTE = Words(
     'TORCH_LOGS="graph_breaks,recompiles"',
     "Record breaks and recompiles, which tell most.",
 )
+#: What Dynamo logs of a function on which it failed, and what tells of it.
+_TRACED = re.compile(r"(?m)^\s*File \"|^\s*(?:\w{1,40}\.){0,4}\w{2,60}(?:Error|Exception)\b")
+_LET_GO = Words(
+    "a part of a traceback that Dynamo logged",
+    "Where Dynamo fails on a function, it logs why, and the function runs eagerly.",
+    "Which function, and why, stands in the lines around it.",
+    'TORCHDYNAMO_VERBOSE=1 TORCH_LOGS="graph_breaks"',
+    "Print breaks and errors whole.",
+)
 
 
 def of(evidence: Evidence) -> Part | None:
@@ -93,8 +102,10 @@ def of(evidence: Evidence) -> Part | None:
     if not evidence.known:
         return None
     site = max(evidence.known, key=lambda one: evidence.known[one][0])
-    words = _WORDS["recompile_limits"] if site.endswith((_LIMIT, f"{_LIMIT}.py")) else _NOTE
-    return _part(words, evidence.examples.get(site, ""), [], evidence.known[site][0])
+    text = evidence.examples.get(site, "")
+    dynamo = _LET_GO if _TRACED.search(text) else _WORDS["recompile_limits"]
+    words = dynamo if site.endswith((_LIMIT, f"{_LIMIT}.py")) else _NOTE
+    return _part(words, text, [], evidence.known[site][0])
 
 
 def _part(words: Words, text: str, quotes: list[EvidenceLine], seen: int) -> Part:

@@ -275,6 +275,8 @@ def openvino(nodes: Table[NodeExec]) -> Iterator[Part]:
     )
 
 
+#: What stands above each pass of a dump, and the kind of what a program failed of.
+_DUMPED, _FAILURES = "IR Dump ", "failures"
 #: Pieces that say something only where they are all there is.
 _PIECES = frozenset({"compile_report", "ir_nodes", "listed_guards", "module_head", *TOOLS})
 
@@ -287,6 +289,8 @@ def foreign(lines: Table[ForeignLine], kinds: Mapping[str, int]) -> Iterator[Par
     for tool, rows in tools.items():
         if tool in _PIECES and len(kinds) > 1:
             continue
+        if tool == "mlir" and _FAILURES in kinds and not any(_DUMPED in row.text for row in rows):
+            continue  # the code that Triton prints with its error
         what, means, advice = _FOREIGN.get(tool) or TOOLS[tool]
         count, title = sum(row.count for row in rows), ""
         if named := _tools.title(tool, (row.text for row in rows)):

@@ -188,7 +188,7 @@ def of_tables(averages: Table[KeyAverages]) -> Iterator[Part]:
     rows = [one for seen in held for one in seen.record.averages()]
     yield Part(
         "rows of the profiler's table",
-        _profiles.told(rows),
+        _profiles.told(rows, held[0].record.whole() if len(held) == 1 else (None, None)),
         "The columns are taken as those that torch prints; totals and the other rows are missing.",
         Advice(
             text="Print the whole table, sorted by what matters.",

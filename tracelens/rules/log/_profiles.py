@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LAUNCH_BOUND", "told"]
 
+#: Milliseconds of the host, and of the device.
+Whole = tuple[float | None, float | None]
 #: Times of the host for one of the device's, from which kernels are too short for their launches.
 LAUNCH_BOUND = 3.0
 #: Share of a step's time in kernels from which the device is the limit.
@@ -31,8 +33,11 @@ _SPANS = re.compile(r"ProfilerStep")
 _KERNEL = re.compile(r"(?!aten::|autograd::|torch::|_|\w*Backward\d*$|Optimizer\.|## )[\w:<(]")
 
 
-def told(rows: Sequence[Average]) -> str:
-    """Return sentences about the longest row, numbers that are read, and launches."""
+def told(rows: Sequence[Average], whole: Whole = (None, None)) -> str:
+    """Return sentences about the longest row, numbers that are read, and launches.
+
+    ``whole`` are the milliseconds of the host and of the device in all, where shares tell them.
+    """
     if not rows:
         return ""
     busy = list(_busy(rows))
@@ -46,7 +51,14 @@ def told(rows: Sequence[Average]) -> str:
     times = f", in {most.calls:,} calls" if most.calls else ""
     said = [f"Most time in them, {length(ms or 0.0)} {where}, is that of `{most.name}`{times}."]
     return " ".join(
-        (*busy, *said, *_what(most.name), *_reads(rows), *_launches(rows), *_short(rows))
+        (
+            *busy,
+            *said,
+            *_what(most.name),
+            *_reads(rows),
+            *(_wholly(*whole, rows) or _launches(rows)),
+            *_short(rows),
+        )
     )
 
 
@@ -106,6 +118,22 @@ def _short(rows: Sequence[Average]) -> Iterable[str]:
             "launches are the limit, and larger batches, fewer operators or CUDA graphs "
             "(mode='reduce-overhead') help."
         )
+
+
+def _wholly(host: float | None, device: float | None, rows: Sequence[Average]) -> tuple[str, ...]:
+    """Return what all rows take, those that are missing too, and what that means for launches."""
+    if not host or not device:
+        return ()
+    said = (
+        f"By their shares, all rows of the table take {length(host)} of the host and "
+        f"{length(device)} of the device."
+    )
+    launches = any("Launch" in row.name and row.calls for row in rows)
+    if not launches or host < LAUNCH_BOUND * device:
+        return (said,)
+    ratio = f"The host works {host / device:.0f} times as long as the device"
+    helps = "larger batches or CUDA graphs (mode='reduce-overhead') help"
+    return said, f"{ratio}: launches are the limit, and {helps}."
 
 
 def _launches(rows: Sequence[Average]) -> Iterable[str]:

@@ -106,6 +106,12 @@ _BROKE = "torch._dynamo.exc.Unsupported: "
 _ANY_RUN = re.compile(r"OMP_NUM_THREADS environment variable|\*{20}|force disabled")
 #: Of these NUM001 tells.
 _COMPARED = re.compile(r"\b[Aa]ccuracy failed\b|RMSE \(res-fp64\): |\bbad accuracy detected")
+_LOGGED = _Words(
+    re.compile(r"(?m)^\s*(?:\w{1,40}\.){0,4}\w{2,60}(?:Error|Exception)\s*$"),
+    "a piece of torch's own log, which ends an exception",
+    "Whether the program went on after it, the lines around it tell.",
+    "",
+)
 _OTHER = _Words(
     re.compile(""),
     "a piece of torch's own log",
@@ -135,7 +141,8 @@ def of(
     if not held:
         return []
     text = "\n".join(row.text for row in held)
-    words = next((one for one in _WORDS if one.of.search(text)), _OTHER)
+    words = next((one for one in _WORDS if one.of.search(text)), None)
+    words = words or (_LOGGED if _LOGGED.of.search(text) else _OTHER)
     if words is _OTHER and (_ANY_RUN.search(text) or not re.search(r"\w", text)):
         return []
     if _COMPARED.search(text):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tracelens.dynamo import user_code
 from tracelens.evidence import Seen, Table
+from tracelens.logs.compile_errors import TOLERANCES
 from tracelens.logs.graph_code import FxGraph, TensorType
 from tracelens.remedies import Remedy
 from tracelens.report import Confidence, Finding, FindingData, Severity
@@ -41,8 +42,6 @@ _NO_NUMBERS = (
     "That is no rounding of a last digit: an overflow, memory that is not set, or a bug of the "
     "compiler."
 )
-#: The relative tolerance with which torch.testing compares, and the type that it is for.
-TOLERANCES = {"up to 0.016 allowed": "bf16", "up to 0.001 allowed": "f16"}
 
 
 class LowPrecisionFusionDifference(Rule):

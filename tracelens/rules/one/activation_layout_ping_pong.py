@@ -25,7 +25,7 @@ from tracelens.logs.onednn_verbose import PrimitiveExec
 from tracelens.onednn.chains import is_chain
 from tracelens.onednn.data import PrimitiveData, descriptors, rank_of
 from tracelens.onednn.excerpts import LEAST_MS, SHARE_OF_EXCERPT, adjacent, is_excerpt, too_little
-from tracelens.onednn.runs import Spent, steady, times
+from tracelens.onednn.runs import MUCH, Spent, left_out, steady, times
 from tracelens.onednn.stories import CHANNELS_LAST
 from tracelens.onednn.summary import quote
 from tracelens.onednn.user_lines import SIGNALS, SIGNALS_OF_A_PACKAGE, signals_of_a_package
@@ -49,6 +49,8 @@ MIN_COUNT = 3
 MIN_SHAPES = 2
 #: Less of all execution time than this is a note; from where on it deserves action.
 MIN_SHARE, ACT_SHARE = 0.01, 0.04
+#: Part of the sum of a few lines, which a reader adds up, that is told where it is not counted.
+NOTABLE = 0.05
 #: Dimensions of a signal, which has no channels-last layout.
 _SIGNAL = 3
 #: Primitives that stand between the conversions.
@@ -215,6 +217,7 @@ class ActivationLayoutPingPong(Rule):
             is_excerpt=once,
         )
         # Within a model it was faster once, slower once, and twice it changed nothing.
+        more = left_out(around.reorders.values(), least=NOTABLE if once else MUCH)
         tried = any(is_given(data, rank) for rank in data.ranks if rank != _SIGNAL)
         enough = tried and ms >= LEAST_MS and spent.share(ms) >= ACT_SHARE
         return self.finding(
@@ -224,7 +227,7 @@ class ActivationLayoutPingPong(Rule):
             else "activations change their layout before and after each layer",
             message=(
                 f"{times(count, 'reorder')} of activations ({', '.join(pairs[:4])}) around "
-                f"{layers} executions of layers took {spent.tell(ms)}, beside "
+                f"{layers} executions of layers took {spent.tell(ms)}{more}, beside "
                 f"{length(steady(around.layers))} for the layers. The largest is "
                 f"{worst.record.primitive} {worst.record.shape}.{words}"
             ),

@@ -9,7 +9,7 @@ from tracelens.dynamo.run_facts import facts_of
 from tracelens.evidence import Seen, Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.late import late
-from tracelens.onednn.data import descriptors, has_plain_weights, is_default_layout
+from tracelens.onednn.data import descriptors, has_plain_weights, has_wide_bias, is_default_layout
 from tracelens.onednn.implementations import COMPUTE, Grade, grade
 from tracelens.onednn.reasons import Reason
 from tracelens.onednn.refusals import Refusal, Refusals
@@ -60,12 +60,22 @@ _OLD_LINE = late(r"\w+_verbose,(?:\d[\d.]*,)?(?:exec|create)[,:]")
 MAX_QUOTED = 4
 MAX_ADVICE = 4
 _REFERENCE = (
+    Remedy(
+        id="row-bias",
+        text="Give the product a bias of one row (1xN), which is added to every row of the result; "
+        "add a matrix by a `binary_add` post-op, or after the product.",
+        when="the bias has more than the last dimension",
+        applies=lambda data: data.has_wide_bias,
+        code="post_ops.append_binary(algorithm::binary_add, matrix_md);",
+        basis="source",
+        proof="https://uxlfoundation.github.io/oneDNN/dev_guide_matmul.html",
+    ),
     *for_reference(("float32", "unsigned-activations", "without-onednn"), "ONE001"),
     Remedy(
         id="see-refusals",
         text="See why the faster implementations refused.",
-        when="the log has executions only, of oneDNN 3.1 or newer",
-        applies=lambda data: data.is_silent and not data.tells_none,
+        when="the log has executions only, of oneDNN 3.1 or newer, which do not say why",
+        applies=lambda data: data.is_silent and not (data.tells_none or data.has_wide_bias),
         env="ONEDNN_VERBOSE=all",
         basis="untestable",
         proof="it records more",
@@ -75,8 +85,8 @@ _REFERENCE = (
         text="Run it with oneDNN 3.1 or newer (a newer torch, where torch brings it): it may have "
         "a fast implementation, and with ONEDNN_VERBOSE=all it says why one refused, which this "
         "version cannot.",
-        when="oneDNN before 3.1",
-        applies=lambda data: data.tells_none,
+        when="oneDNN before 3.1, and nothing in the line says why",
+        applies=lambda data: data.tells_none and not data.has_wide_bias,
         basis="untestable",
         proof="src/common/verbose.cpp of oneDNN 3.0 and 3.1",
     ),
@@ -150,6 +160,8 @@ class ReferenceKernelDispatch(Rule):
         is_silent: bool = False
         #: oneDNN is one that knows `0`, `1` and `2` only, and never tells refusals.
         tells_none: bool = False
+        #: The bias of a product has more than its last dimension.
+        has_wide_bias: bool = False
 
     remedies = (*_REFERENCE, *for_recurrent())
 
@@ -209,7 +221,7 @@ class ReferenceKernelDispatch(Rule):
         return self.finding(
             *group.subject,
             title=f"{group.label} ran on the reference implementation `{run.impl}`",
-            message=f"{log.spent(group.count, group.ms)} {_explain(why, log)}{compared}",
+            message=f"{log.spent(group.count, group.ms)} {_explain(why, log, run)}{compared}",
             severity=Severity.ERROR if much else Severity.WARNING,
             confidence=Confidence.MEDIUM if log.tuned or group.count == 1 else Confidence.HIGH,
             count=group.count,
@@ -244,6 +256,7 @@ class ReferenceKernelDispatch(Rule):
             fixed_in=fixed_in(run),
             masked=masked(run),
             tells_none=log.tells_none,
+            has_wide_bias=has_wide_bias(run),
             source=run.mds[0].dtype if run.mds else "",
         )
 
@@ -333,7 +346,7 @@ def _but_for_shape(group: Runs) -> tuple[str, str, str]:
     return primitive, precision, impl
 
 
-def _explain(why: list[Refusal], log: _Log) -> str:
+def _explain(why: list[Refusal], log: _Log, run: PrimitiveExec) -> str:
     """Return the sentence that says why no other implementation was chosen."""
     said = "; ".join(str(refusal) for refusal in why[:MAX_QUOTED])
     if len(why) > MAX_QUOTED:
@@ -345,6 +358,11 @@ def _explain(why: list[Refusal], log: _Log) -> str:
         return (
             "Only implementations for another kind of problem refused, so this build has no other "
             f"candidate for these data types: {said}."
+        )
+    if has_wide_bias(run):
+        return (
+            "Its bias has more than the last dimension (`mask` counts them in bits), and optimised "
+            "implementations take one row of it (1xN)."
         )
     if log.recorded:
         return "Nothing refused: this build has no other candidate for these data types."

@@ -13,7 +13,7 @@ from tracelens.onednn.data import PrimitiveData, descriptors
 from tracelens.onednn.excerpts import LEAST_MS, SHARE_OF_EXCERPT, adjacent, is_excerpt, too_little
 from tracelens.onednn.recurrent import steps
 from tracelens.onednn.reordered import MIN_COUNT, Weight, unpackable, weights
-from tracelens.onednn.runs import Spent, steady
+from tracelens.onednn.runs import Spent, left_out, steady
 from tracelens.onednn.stories import UNFROZEN
 from tracelens.onednn.summary import quote
 from tracelens.remedies import Remedy
@@ -56,8 +56,6 @@ _UNPACKABLE = {
     "mixed": _MIXED,
     "eager": _EAGER,
 }
-#: Part of the lines' sum that is worth a word where it is not counted.
-MUCH = 0.1
 _GROUPED = re.compile(r"g(\d{1,9})mb1_")
 
 
@@ -319,7 +317,7 @@ class WeightReorderEveryIteration(Rule):
                 f"{count} reorders ({', '.join(pairs[:4])}) for {data.executions} "
                 f"executions of {primitive}: {spent.tell(ms)}, "
                 f"beside {length(data.executions_ms)} for the executions themselves"
-                f"{_left_out(reorders, uses)}."
+                f"{left_out(reorders, uses)}."
                 f"{_UNPACKABLE.get(why, '')}"
             ),
             severity=_severity(share, ms),
@@ -338,15 +336,6 @@ class WeightReorderEveryIteration(Rule):
             advice=self.advise(data),
             data=data,
         )
-
-
-def _left_out(*parts: Iterable[Seen[PrimitiveExec]]) -> str:
-    """Say what of the lines' own sum is not counted, where that is much of it."""
-    rows = [row for part in parts for row in part]
-    whole, counted = sum(row.ms or 0.0 for row in rows), steady(rows)
-    if whole - counted < MUCH * whole:
-        return ""
-    return f" ({length(whole)} with what first and interrupted ones took longer)"
 
 
 def _groups_are_batch(shape: str) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.token_caches import is_of_token_cache
 from tracelens.dynamo.user_code import is_torch_wrapper
 from tracelens.logs.recompiles import MAX_DIGITS
 from tracelens.remedies import Remedy
@@ -22,6 +23,7 @@ __all__ = [
     "BY_CAUSE",
     "LAYERS_SHARE",
     "NUMBERS",
+    "STATIC_CACHE",
     "is_of_object",
     "is_without_tensors",
     "like_channels",
@@ -185,6 +187,20 @@ _MAYBE_MARK = Remedy(
     basis="tested",
     proof="tests/advice/RCP001/maybe-mark.py",
 )
+#: Causes that a cache of keys and values brings about: it is made anew, and grows.
+_OF_CACHES = frozenset({"RCP002", "RCP003", "RCP008", "RCP015", "RCP016", "RCP017"})
+
+STATIC_CACHE = Remedy(
+    "static-cache",
+    "It is a cache of keys and values, which grows with every token: take one of a fixed size. "
+    "Where it must grow, leave out dynamic=False, so that its sizes can be symbols (since torch "
+    "2.1), or leave the loop over tokens uncompiled. A higher limit only puts the end off.",
+    when="what changes is a cache of keys and values",
+    applies=lambda data: data.cause in _OF_CACHES and is_of_token_cache(data.source),
+    code='model.generate(**inputs, cache_implementation="static")  # of transformers',
+    basis="source",
+    proof="https://huggingface.co/docs/transformers/kv_cache",
+)
 _BY_CAUSE = (
     LAYERS_SHARE,
     _MAYBE_MARK,
@@ -254,7 +270,12 @@ _BY_CAUSE = (
         ),
         edits=True,
     ),
-    _about("same-object", "Pass the same object in every call.", "RCP008"),
+    replace(
+        _about("same-object", "Pass the same object in every call.", "RCP008"),
+        when="RCP008 is the cause, and it is no cache of keys and values",
+        applies=lambda data: data.cause == "RCP008" and not is_of_token_cache(data.source),
+    ),
+    STATIC_CACHE,
     _about("compile-caller", "Compile the code that calls the blocks.", "RCP009"),
     replace(
         _about("one-state", "", "RCP010"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tracelens.dynamo.token_caches import is_of_token_cache
 from tracelens.experiment import Knob
 from tracelens.remedies import Remedy
 from tracelens.rules.rcp._by_cause import is_without_tensors, of_parameters
@@ -56,8 +57,11 @@ PER_SHAPE = Remedy(
 RAISE_LIMIT = Remedy(
     "raise-limit",
     _text,
-    when="the variants are finite: modes, classes, dtypes; no counter, no sizes",
-    applies=lambda data: is_finite(data) and not (is_without_tensors(data) or too_few(data)),
+    when="the variants are finite: modes, classes, dtypes; no counter, no sizes, no growing cache",
+    applies=lambda data: (
+        is_finite(data)
+        and not (is_without_tensors(data) or too_few(data) or is_of_token_cache(data.source))
+    ),
     setting=_raised,
     basis="tested",
     proof="tests/advice/RCP001/raise-limit.py",

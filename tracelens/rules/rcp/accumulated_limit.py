@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import ClassVar
@@ -32,6 +33,15 @@ class LimitData(FindingData):
     line: int
     limit: int
     setting: str
+
+
+#: How helpers that wrap modules are named, by themselves or by their file.
+_HELPER = re.compile(r"offload|hook|wrap|empty_(?:cuda_)?cache|patch(?:ed)?_|on_the_fly")
+
+
+def _wraps(data: LimitData) -> bool:
+    name = data.file.replace("\\", "/").rpartition("/")[2]
+    return bool(user_code.package(data.file)) and bool(_HELPER.search(f"{name} {data.function}"))
 
 
 class AccumulatedLimit(Rule):
@@ -82,6 +92,20 @@ class AccumulatedLimit(Rule):
 
     Data = LimitData
     remedies = (
+        Remedy(
+            "leave-helper-out",
+            lambda data: (
+                f"`{data.function}` is a helper of `{user_code.package(data.file)}`, which may make"
+                " one for each module that it wraps, and all of them share this code. Leave it out"
+                " of what is compiled, where it is defined, or take a newer version of the package."
+            ),
+            when="a function of a package that wraps modules, as an offloader does",
+            applies=_wraps,
+            code=lambda data: f"@torch.compiler.disable  # above `def {data.function}`",
+            since="2.1",
+            basis="source",
+            proof="https://docs.pytorch.org/docs/stable/generated/torch.compiler.disable.html",
+        ),
         Remedy(
             "reset",
             "Between independent models, start over with `torch._dynamo.reset()`.",

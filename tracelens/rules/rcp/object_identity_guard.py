@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tracelens.dynamo import user_code
+from tracelens.dynamo.token_caches import is_of_token_cache
 from tracelens.evidence import Table
 from tracelens.experiment import UNCHANGED, Experiment
 from tracelens.frames import Frame
@@ -14,6 +15,7 @@ from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Deallocated, IdentityCheck, Recompile
 from tracelens.remedies import Remedy
 from tracelens.report import Finding, Severity
+from tracelens.rules.rcp._by_cause import STATIC_CACHE
 from tracelens.rules.rcp._changes import Group, groups
 from tracelens.rules.rcp._data import RecompileData, RecompileRule
 from tracelens.rules.rcp._state import is_placeholder
@@ -102,18 +104,22 @@ class ObjectIdentityGuard(RecompileRule):
         Remedy(
             "same-object",
             _same,
-            when="the line does not compare it with a member of a class",
-            applies=lambda data: not _CHOSEN.search(data.code),
+            when="the line does not compare it with a member of a class, and it is no cache of keys"
+            " and values",
+            applies=lambda data: (
+                not _CHOSEN.search(data.code) and not is_of_token_cache(data.source)
+            ),
             basis="tested",
             proof="tests/advice/RCP008/same-object.py",
         ),
+        STATIC_CACHE,
         Remedy(
             "one-per-object",
             "Or choose by it before the call: write one function per object, each a `def` of its "
             "own, and compile those. Two calls of `torch.compile` on one function share its "
             "entries.",
             when="objects that stay: one that is gone was made for the call",
-            applies=lambda data: not _is_gone(data),
+            applies=lambda data: not (_is_gone(data) or is_of_token_cache(data.source)),
             basis="tested",
             proof="tests/advice/RCP008/one-per-object.py",
         ),

@@ -178,7 +178,10 @@ torch._dynamo hit config.recompile_limit (8)
             is_fatal = any(place in fatal for place, _ in hits)
             small = not is_fatal and history is not None and _is_small(history, frames, whole)
             severity = Severity.WARNING if small else self.severity
-            yield self._finding(hits, history, frames, trees, fatal=is_fatal, severity=severity)
+            only = len(groups) == 1
+            yield self._finding(
+                hits, history, frames, trees, fatal=is_fatal, severity=severity, is_only=only
+            )
         if not groups:
             yield from self._raised(failures, called_at(endings))
 
@@ -218,6 +221,7 @@ torch._dynamo hit config.recompile_limit (8)
         *,
         fatal: bool,
         severity: Severity,
+        is_only: bool,
     ) -> Finding:
         place, seen = next((hit for hit in hits if hit[1].record.reason), hits[0])
         limit = hits[0][1].record.model_copy(update={"reason": seen.record.reason})
@@ -234,7 +238,7 @@ torch._dynamo hit config.recompile_limit (8)
             user_code.short(limit.file),
             line.code if line else "",
             title=f"{name} hit the limit of {number}{',' if fatal else ':'} {what}",
-            message=_told(limit, history, causes, fatal=fatal) + _unfilled(data),
+            message=_told(limit, history, causes, fatal=fatal, is_only=is_only) + _unfilled(data),
             severity=severity,
             confidence=Confidence.HIGH if history else Confidence.MEDIUM,
             count=len(history.steps) if history else len(hits),
@@ -276,6 +280,7 @@ def _told(
     causes: list[_Ranked],
     *,
     fatal: bool,
+    is_only: bool,
 ) -> str:
     name = f"`{limit.function}`" if limit.function else "a function whose name is not in the log"
     end = (
@@ -290,7 +295,8 @@ def _told(
     if history is None:
         cause, _, values = causes[0]
         value = f", which was {values[0]} in one entry" if values else ""
-        return f"{text} The only reason in the log is {cause.what}{value}."
+        named = "The only reason in the log" if is_only else "The only reason in its warning"
+        return f"{text} {named} is {cause.what}{value}."
     total = len(history.steps)
     parts = []
     for cause, count, values in causes[:MAX_CAUSES]:

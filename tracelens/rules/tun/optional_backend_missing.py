@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
@@ -9,7 +10,7 @@ from tracelens.dynamo.run_facts import InRun
 from tracelens.evidence import Seen, Table
 from tracelens.logs.warnings import TorchWarning
 from tracelens.remedies import Remedy
-from tracelens.report import Finding, Severity
+from tracelens.report import Confidence, Finding, Severity
 from tracelens.rules import Rule
 
 if TYPE_CHECKING:
@@ -24,6 +25,26 @@ MAX_QUOTED = 3
 _KINDS = ("No suitable", "Composable Kernel")
 
 Rows = list[Seen[TorchWarning]]
+
+
+#: Operands of a product as the warning lists them.
+_OPERANDS = re.compile(
+    r"FixedLayout\('cuda(?::\d+)?', torch\.(?P<dtype>\w+), size=\[(?P<sizes>[\d, ]+)\]"
+)
+#: What CUTLASS has kernels for on every GPU that it supports, if sizes are multiples of this.
+_HALF = frozenset({"bfloat16", "float16"})
+_ALIGNED = 8
+
+
+def _is_usual(text: str) -> bool:
+    """Tell whether all operands are of half precision, with sizes that kernels can load."""
+    found = list(_OPERANDS.finditer(text))
+    sizes = [int(one) for match in found for one in match["sizes"].split(",") if one.strip()]
+    return (
+        bool(found)
+        and {match["dtype"] for match in found} <= _HALF
+        and all(size % _ALIGNED == 0 for size in sizes)
+    )
 
 
 class OptionalBackendMissing(Rule):
@@ -42,8 +63,9 @@ class OptionalBackendMissing(Rule):
 
     ## When it is harmless
     When the backend is on the list by habit: the others compete as before. ``No suitable Cutlass
-    GEMM configs found`` is another thing: CUTLASS is there and has no kernel for this layout. It is
-    a note.
+    GEMM configs found`` is another thing: CUTLASS is there and offers no kernel for these operands.
+    It is a note, but for products in half precision whose sizes are multiples of eight: it has
+    kernels for those, and a checkout that does not fit this torch may give none at all.
 
     ## What to do
     Install it, or take it off the list.
@@ -66,6 +88,8 @@ class OptionalBackendMissing(Rule):
 
         backend: str
         is_installed: bool = False
+        #: It has kernels for such products, and gave none.
+        gave_none: bool = False
 
     remedies = (
         Remedy(
@@ -86,10 +110,21 @@ class OptionalBackendMissing(Rule):
             proof="needs a GPU",
         ),
         Remedy(
+            id="fitting-checkout",
+            text="Point TORCHINDUCTOR_CUTLASS_DIR to the CUTLASS that this torch was made with, "
+            "the commit of `third_party/cutlass` in torch's sources at its tag. "
+            "The log with this switch tells how many operations it generates.",
+            when="CUTLASS is there, and gives no kernel for a product in half precision",
+            applies=lambda data: data.gave_none,
+            env='TORCH_LOGS="+inductor"',
+            basis="untestable",
+            proof="torch/_inductor/codegen/cutlass/gemm_template.py; needs a GPU",
+        ),
+        Remedy(
             id="take-off-the-list",
             text="Or take it off the list.",
-            when="it cannot be imported",
-            applies=lambda data: not data.is_installed,
+            when="it cannot be imported, or gives no kernel",
+            applies=lambda data: data.gave_none or not data.is_installed,
             setting='torch._inductor.config.max_autotune_gemm_backends = "ATEN,TRITON,CPP"',
             env="TORCHINDUCTOR_MAX_AUTOTUNE_GEMM_BACKENDS=ATEN,TRITON,CPP",
             basis="untestable",
@@ -110,14 +145,27 @@ class OptionalBackendMissing(Rule):
         if amd:
             yield self._missing("Composable Kernel", amd, run)
         if unsuited:
+            usual = [row for row in unsuited if _is_usual(row.text)]
+            data = self.Data.of(run, backend="CUTLASS", is_installed=True, gave_none=bool(usual))
             yield self.finding(
                 "layout",
-                title="CUTLASS has no kernel for some layouts",
-                message="It is installed, but has no configuration for these operands.",
-                harmless="the other backends competed without it",
-                data=self.Data.of(run, backend="CUTLASS", is_installed=True),
+                title="CUTLASS gave no kernel for products in half precision"
+                if usual
+                else "CUTLASS has no kernel for some layouts",
+                message="It is installed, and none of its operations fit these operands. The other "
+                "backends competed without it: results are the same."
+                + (
+                    " It has kernels for such products: a checkout that does not fit this torch "
+                    "may give none at all."
+                    if usual
+                    else ""
+                ),
+                harmless=None if usual else "the other backends competed without it",
+                confidence=Confidence.MEDIUM if usual else Confidence.HIGH,
+                data=data,
                 count=sum(row.count for row in unsuited),
-                evidence=[row.quote() for row in unsuited[:MAX_QUOTED]],
+                evidence=[row.quote() for row in (usual or unsuited)[:MAX_QUOTED]],
+                advice=self.advise(data) if usual else (),
             )
 
     def _missing(self, backend: str, rows: Rows, run: Table[RunFacts]) -> Finding:
