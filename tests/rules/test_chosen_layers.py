@@ -103,3 +103,37 @@ def test_an_argument_that_chooses_layers_needs_an_entry_for_each(
     assert found.severity is severity
     assert bool(found.advice) is (severity is Severity.WARNING)
     assert ("chooses layers of its own" in found.message) is (severity is Severity.NONE)
+
+
+EQUAL = (
+    "I1128 13:40:05.415000 7 torch/fx/experimental/symbolic_shapes.py:5743] [0/1] create_symbol "
+    "s18 = 7 for L['positions'].size()[1] [2, int_oo] n = positions.shape[1]  # proj/net.py:20 in "
+    "forward (_dynamo/variables/builder.py:4960 in <lambda>)\n"
+    "I1128 13:40:05.416000 7 torch/fx/experimental/symbolic_shapes.py:5743] [0/1] create_symbol "
+    "s27 = 7 for L['tokens'].size()[1] [2, int_oo] x = self.embed(tokens)  # proj/net.py:21 in "
+    "forward (_dynamo/variables/builder.py:4960 in <lambda>)\n"
+    "I1128 13:40:06.116000 7 torch/fx/experimental/symbolic_shapes.py:7674] [0/1] set_replacement "
+    "s27 = s18 (solve) VR[3, int_oo]\n"
+    "I1128 13:40:08.455000 7 torch/fx/experimental/symbolic_shapes.py:8081] [0/1] eval Eq(s18, 7) "
+    "[guard added] for t in range(x.shape[1]):  # proj/scan.py:187 in scan "
+    "(_dynamo/variables/tensor.py:2606 in evaluate_expr)\n"
+    "I1128 13:40:08.456000 7 torch/fx/experimental/symbolic_shapes.py:7674] [0/1] set_replacement "
+    "s18 = 7 (range_refined_to_singleton) VR[7, 7]\n"
+)
+
+
+@pytest.mark.parametrize("is_equal", [True, False])
+def test_what_is_equal_to_a_size_becomes_a_constant_with_it(
+    tmp_path: Path, *, is_equal: bool
+) -> None:
+    head = "V1128 13:40:05.153000 7 torch/_dynamo/guards.py:5396] [0/1] [__recompiles] "
+    text = f"{head}Recompiling function forward in /home/ana/proj/net.py:18\n"
+    text += f"{head}    triggered by the following guard failure(s):\n"
+    text += f"{head}    - 0/0: tensor 'tokens' size mismatch at index 1. expected 9, actual 7\n"
+    made = "".join(
+        line for line in EQUAL.splitlines(keepends=True) if is_equal or "s27 = s18" not in line
+    )
+    found = told(tmp_path / "run.log", text + made, "RCP003")
+    assert ("compiled once more, for it alone" in found.message) is is_equal
+    said = "two sizes need two entries" if is_equal else "further values fit the entry"
+    assert str(found.harmless).startswith(said)

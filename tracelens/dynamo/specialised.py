@@ -45,6 +45,8 @@ class SpecializedSize(Joined):
     defined: int = 0
     #: ``0`` of ``0/1``.
     frame: str = ""
+    #: What is that size as well: it was found to be equal before, and stands for no symbol since.
+    equal: tuple[str, ...] = ()
 
     @property
     def definition(self) -> tuple[str, str, int]:
@@ -63,11 +65,12 @@ class SpecializedSize(Joined):
     @property
     def subject(self) -> tuple[str, int | None]:
         """The tensor and the dimension, as a recompile names them; the number, and None."""
-        tensor, found, rest = self.source.rpartition(".size()[")
-        index = rest.removesuffix("]")
-        if not found or not index.isdecimal() or len(index) > 2:
-            return _bare(self.source), None
-        return _bare(tensor), int(index)
+        return _subject(self.source)
+
+    @property
+    def subjects(self) -> tuple[tuple[str, int | None], ...]:
+        """The same, of all that were found to be equal."""
+        return tuple(_subject(source) for source in (self.source, *self.equal))
 
     @classmethod
     def join(
@@ -87,11 +90,14 @@ class SpecializedSize(Joined):
             lines.setdefault((place.compilation, guard.record.expression), guard)
             if only := _only_symbol(guard.record.expression):
                 lines.setdefault((place.compilation, only), guard)
+        equal: defaultdict[tuple[Key, str], list[str]] = defaultdict(list)
         functions: defaultdict[tuple[str, str, str], list[tuple[Place, Recompile]]]
         functions = defaultdict(list)
         for place, row in recompiles.events():
             functions[(*place.process, place.frame.partition("/")[0])].append((place, row.record))
         for place, seen in replaced.events():
+            if other := sources.get((*place.compilation, seen.record.symbol)):
+                equal[place.compilation, seen.record.target].append(other.source)
             symbol = sources.get((*place.compilation, seen.record.symbol))
             if symbol is None or not _is_constant(seen.record):
                 continue
@@ -111,6 +117,7 @@ class SpecializedSize(Joined):
                 file=record.file if record else "",
                 defined=record.line if record else 0,
                 frame=frame,
+                equal=tuple(equal.get((place.compilation, seen.record.symbol), ())),
             )
             yield (guard_row or seen).about(made, [place])
 
@@ -133,9 +140,10 @@ def by_line(sizes: Table[SpecializedSize]) -> list[list[Seen[SpecializedSize]]]:
 def told_of(sizes: Table[SpecializedSize]) -> set[tuple[object, ...]]:
     """Return the functions and sizes that a finding names the line of, where there are more."""
     return {
-        (group[0].record.definition, *group[0].record.subject)
+        (group[0].record.definition, *subject)
         for group in by_line(sizes)
         if len({row.record.value for row in group}) >= CERTAIN
+        for subject in group[0].record.subjects
     }
 
 
@@ -147,8 +155,9 @@ def needed(sizes: Table[SpecializedSize]) -> dict[tuple[object, ...], dict[str, 
     found: dict[tuple[object, ...], dict[str, str]] = {}
     for row in sizes:
         code = row.record.line.code if row.record.line else ""
-        about = found.setdefault((row.record.definition, *row.record.subject), {})
-        about.setdefault(row.record.value, code)
+        for subject in row.record.subjects:
+            about = found.setdefault((row.record.definition, *subject), {})
+            about.setdefault(row.record.value, code)
     return found
 
 
@@ -161,6 +170,14 @@ def _only_symbol(expression: str) -> str:
 def _is_constant(record: Replaced) -> bool:
     """Whether a condition left the symbol one value."""
     return record.reason in _REASONS and record.target.lstrip("-").isdecimal()
+
+
+def _subject(source: str) -> tuple[str, int | None]:
+    tensor, found, rest = source.rpartition(".size()[")
+    index = rest.removesuffix("]")
+    if not found or not index.isdecimal() or len(index) > 2:
+        return _bare(source), None
+    return _bare(tensor), int(index)
 
 
 def _bare(source: str) -> str:

@@ -235,6 +235,25 @@ class RandomOrNumpyState(SiteRule):
             proof="tests/advice/GBR016/draw-before.py",
         ),
         Remedy(
+            "choose-drawn",
+            "Where the loop goes round as often in every call, and the branch only chooses between "
+            "tensors of one shape (teacher forcing), draw the decisions for all rounds before the "
+            "call, as one tensor of bools, pass it in, and choose with it: the function is then "
+            "one graph.",
+            when="an `if` that compares the number, in a loop that goes round as often as the "
+            "input says, in code of your own",
+            applies=lambda data: (
+                data.name not in _NUMBER
+                and _own(data)
+                and _goes_round(data)
+                and bool(_chosen(data))
+            ),
+            code="drawn = torch.rand(rounds) < p  # before the call\n"
+            "x = torch.where(drawn[t], if_true, if_false)",
+            basis="tested",
+            proof="tests/advice/GBR016/choose-drawn.py",
+        ),
+        Remedy(
             "compile-called",
             _to_python,
             when="an `if` on the number in a loop, or a loop that goes round as often as the input "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from tracelens.dynamo import user_code
 from tracelens.dynamo.entry_guards import (
@@ -16,6 +16,7 @@ from tracelens.dynamo.entry_guards import (
 )
 from tracelens.dynamo.recompile_history import histories
 from tracelens.dynamo.run_facts import RunFacts
+from tracelens.dynamo.specialised import SpecializedSize, needed
 from tracelens.evidence import Gap, Table
 from tracelens.experiment import Experiment, Knob
 from tracelens.frames import Frame
@@ -68,8 +69,7 @@ __all__ = ["FirstDynamicRecompile"]
 MAX_QUOTED = 5
 #: Recompiles by one change of a size, or entries of one function, that are worth a warm-up.
 MANY, CROWDED = 8, 7
-#: From so many times as long on, a symbol is what to do without.
-SEVERAL = 3.0
+SEVERAL = 3.0  # From so many times as long on, a symbol is what to do without.
 
 
 class FirstDynamicRecompile(RecompileRule):
@@ -277,9 +277,11 @@ class FirstDynamicRecompile(RecompileRule):
         gaps: Table[Gap],
         seconds: Table[CompileSeconds],
         facts: Table[RunFacts],
+        specialized: Table[SpecializedSize],
     ) -> Iterator[Finding]:
         """Yield one note per size that changed, however many functions it recompiled."""
-        found = self._each(recompiles, frames, trees, gaps=gaps, seconds=seconds, facts=facts)
+        held = needed(specialized)
+        found = self._each(recompiles, frames, trees, held, gaps=gaps, seconds=seconds, facts=facts)
         yield from together(found)
 
     def _each(
@@ -287,6 +289,7 @@ class FirstDynamicRecompile(RecompileRule):
         recompiles: Table[Recompile],
         frames: Table[Frame],
         trees: Table[GuardTree],
+        held: Collection[tuple[object, ...]],
         *,
         gaps: Table[Gap],
         seconds: Table[CompileSeconds],
@@ -312,7 +315,7 @@ class FirstDynamicRecompile(RecompileRule):
             smaller = all_smaller(steps)
             part = weight.of_tensor(source, steps, tensor.steps, frames)
             part = part or heavy or weight.notable(steps, frames)
-            part = part or (weight.last_batch(steps, frames) if smaller else "")
+            part = part or (smaller and weight.last_batch(steps, frames)) or ""
             cut = is_cut_later(changes)
             loud = bool(part) or cut or len(steps) >= MANY or fullest(changes) >= CROWDED
             entry = entry_of(first.steps[0].place, trees)
@@ -320,20 +323,20 @@ class FirstDynamicRecompile(RecompileRule):
             constant = bool(made) and all(holds(at, source, index) for at in made)
             fits = "" if index is None else left_out(changes, trees)
             listed = told_of_list(first, source, trees)
-            loud, constant = loud or bool(listed), constant or bool(listed)
+            constant |= bool(listed) or ((function, file, line), source, index) in held
+            loud |= bool(listed)
             conditions = max(change.conditions(source, index) for change in changes)
             symbols = tuple(dict.fromkeys((*symbolic(entry), *later[function, file, line])))
             times = longer(steps, frames) if part and weight.most == 1 else 0.0
             data = data_of(changes, place.code, is_heavy=bool(part), symbols=symbols)
-            told: dict[str, object] = {"is_smaller": smaller, "times_longer": times}
-            told |= {"is_constant": constant, "is_followed": cut, "fits": fits}
-            told["is_listed"] = bool(listed)
+            told: dict[str, object] = {"is_smaller": smaller, "times_longer": times, "fits": fits}
+            told |= {"is_constant": constant, "is_followed": cut, "is_listed": bool(listed)}
             told["since"] = set_since(entry_before(first.steps[0].place, trees), entry)
             told |= {"conditions": conditions, "is_varied": len(first.history.variants) > 1}
             told["changed"] = tuple(dict.fromkeys(data.changed + tensor.marks))
             told |= {"is_batch": changes is leads, "in_batch": batch.holds(steps)}
-            told |= {"is_heavy": bool(part) or changes is leads}
             told |= {
+                "is_heavy": bool(part) or changes is leads,
                 "has_strides": (function, file, line) in strides,
                 "has_lengths": has_lengths(first, symbols, trees),
                 "has_more": has_more(changes, source, index),
