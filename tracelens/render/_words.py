@@ -33,6 +33,7 @@ __all__ = [
     "counts",
     "coverage",
     "environment",
+    "for_all_threads",
     "headline",
     "identity",
     "inputs",
@@ -110,6 +111,14 @@ def advice(value: Advice) -> str:
         return words
     tried = f"Followed in {value.tried} other programs"
     return f"{words} {tried}, it helped in {value.worked or 'none'}."
+
+
+def for_all_threads(value: Advice) -> str:
+    """Return what sets a variable apart from a setting of the compiler's.
+
+    Since torch 2.12 a setting holds in the thread that makes it: ``torch/utils/_config_module.py``.
+    """
+    return ", for all threads" if (value.setting or "").startswith("torch._") else ""
 
 
 def promised(value: Advice) -> str:

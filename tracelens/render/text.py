@@ -237,7 +237,7 @@ class _Page:
         yield from self.wrapped(f"  {said}: ", _words.advice(advice), 7, "fix")
         forms = (
             ("", advice.setting),
-            ("or in the environment:", advice.env),
+            (f"or in the environment{_words.for_all_threads(advice)}:", advice.env),
             ("in code:", advice.code),
         )
         told = False

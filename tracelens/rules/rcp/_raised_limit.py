@@ -18,6 +18,9 @@ ACCUMULATED = 256
 #: What the limit is raised by, and to where it is not known.
 TIMES, RAISED = 8, 64
 
+#: The limit where nothing was set.
+DEFAULT = 8
+
 LIMIT_KNOB = Knob("a limit of 64", config={"torch._dynamo.config.recompile_limit": RAISED})
 
 
@@ -25,10 +28,21 @@ def _old(data: Any) -> bool:
     return bool(data.setting.startswith("cache_size"))
 
 
+def _where(data: Any) -> str:
+    """Say where the limit is set, where it is the default still, and by its newer name."""
+    if data.limit != DEFAULT or _old(data):
+        return ""
+    return (
+        " Since torch 2.12 a setting holds in the thread that makes it, and in no other: where a"
+        " server calls the function in a thread of its own, set it there, or, with torch 2.13, in"
+        f" the call `torch.compile(model, recompile_limit={RAISED})`."
+    )
+
+
 def _text(data: Any) -> str:
     if not data.limit:
         return "Raise the limit to the number of variants."
-    text = f"Raise the limit from {data.limit} to the number of variants."
+    text = f"Raise the limit from {data.limit} to the number of variants.{_where(data)}"
     if TIMES * data.limit <= ACCUMULATED:
         return text
     total = "accumulated_cache_size_limit" if _old(data) else "accumulated_recompile_limit"

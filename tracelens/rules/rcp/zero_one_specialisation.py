@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,7 +19,6 @@ from tracelens.frames import Frame
 from tracelens.frames.compile_seconds import CompileSeconds
 from tracelens.logs.graph_code import FxGraph
 from tracelens.logs.guards import GuardTree
-from tracelens.logs.output_code import OutputModule
 from tracelens.logs.recompile_limits import RecompileLimit
 from tracelens.logs.recompiles import Recompile
 from tracelens.remedies import Remedy
@@ -30,6 +30,9 @@ from tracelens.rules.rcp._data import RecompileData, RecompileRule
 from tracelens.rules.rcp._last import is_trained, left_out
 from tracelens.rules.rcp._tell import tell
 from tracelens.rules.rcp._weight import Weight
+
+if TYPE_CHECKING:  # what a log has nothing of is not imported
+    from tracelens.logs.output_code import OutputModule
 
 __all__ = ["ZeroOneSpecialisation"]
 
