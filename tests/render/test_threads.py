@@ -32,7 +32,7 @@ def test_another_thread_has_the_default() -> None:
     thread = threading.Thread(target=lambda: found.append(config.freezing))
     with config.patch(freezing=True):
         thread.start()
-        thread.join()
+        thread.join(timeout=60)
     assert found == [False]
 
 
