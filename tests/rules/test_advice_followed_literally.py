@@ -188,3 +188,12 @@ def test_a_product_of_batches_needs_their_size(call: str, is_advised: bool, tmp_
     text = "".join(f"{head}{line}\n" for line in code) + recompiled("forward", reason)
     found = told("RCP016", text, tmp_path)
     assert ("unbacked" in ids(found)) is is_advised
+
+
+@pytest.mark.parametrize(("ones", "counted"), [(1, "1 entry of"), (2, "2 entries of")])
+def test_entries_for_a_size_of_one_are_counted(ones: int, counted: str, tmp_path: Path) -> None:
+    """One is told, too, where the function is near its limit."""
+    reasons = [f"tensor 'x' rank mismatch. expected {n}, actual {n + 1}" for n in range(2, 8)]
+    reasons += [f"tensor '{x}' size mismatch at index 0. expected 8, actual 1" for x in "ab"[:ones]]
+    found = told("RCP016", recompiled("forward", *reasons), tmp_path)
+    assert found.title.startswith(f"sizes of 0 or 1 took {counted} `forward`")

@@ -147,10 +147,8 @@ class OneGraphPerSize(Rule):
             graph = row.record.graph or row.first.frame
             graphs.setdefault(graph, _Recorded(graph)).rows.append(row)
         many = [recorded for recorded in graphs.values() if len(recorded.keys) >= MANY]
-        if not many and len(warnings):
-            yield self._warned(
-                warnings, is_skipped=is_skipped
-            )  # it has counted more than the log shows
+        if not many and len(warnings):  # torch has counted more than the log shows
+            yield self._warned(warnings, is_skipped=is_skipped)
             return
         for recorded in graphs.values():
             if recorded.are_many:

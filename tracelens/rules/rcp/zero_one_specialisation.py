@@ -30,6 +30,7 @@ from tracelens.rules.rcp._data import RecompileData, RecompileRule
 from tracelens.rules.rcp._last import is_trained, left_out
 from tracelens.rules.rcp._tell import tell
 from tracelens.rules.rcp._weight import Weight
+from tracelens.words import plural
 
 if TYPE_CHECKING:  # what a log has nothing of is not imported
     from tracelens.logs.output_code import OutputModule
@@ -287,7 +288,8 @@ class ZeroOneSpecialisation(RecompileRule):
                 group,
                 frames,
                 trees,
-                title=f"sizes of 0 or 1 took {len(group.steps)} entries of `{function}`"
+                title=f"sizes of 0 or 1 took {plural(len(group.steps), 'entry', 'entries')} of "
+                f"`{function}`"
                 if several
                 else f"a size of 0 or 1 got an entry of its own in `{function}`"
                 + ("" if loud else ": expected"),
